@@ -1,0 +1,1 @@
+"""Where Lamplighter runs: `local` on one machine; the AWS side sits beside it."""

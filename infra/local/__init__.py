@@ -1,0 +1,1 @@
+"""Real services on this machine, each a child process that ends with its parent."""

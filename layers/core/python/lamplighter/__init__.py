@@ -1,0 +1,1 @@
+"""Lamplighter lights a job when its time has come."""
