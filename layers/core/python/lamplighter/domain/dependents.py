@@ -1,0 +1,132 @@
+"""Which fires a job without a schedule of its own gets from its upstreams.
+
+The fire is the DAG run: a dependent has a blocked run at each nominal fire of its upstreams. Where
+all of them fire once, they gate it once, at the latest of their instants.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import msgspec
+
+from lamplighter.domain.errors import InvalidGraph
+from lamplighter.domain.graph import topological_order
+from lamplighter.domain.job import Job
+from lamplighter.domain.policy import EdgeRule, ScheduleType, Upstream
+from lamplighter.domain.schedule import align
+from lamplighter.domain.states import RunState
+from lamplighter.domain.trigger import over_pools
+
+
+class SeenUpstream(msgspec.Struct, frozen=True):
+    """An upstream as the ledger knows it, or as it is about to be written."""
+
+    job: Job
+    fires: frozenset[datetime]  # in the ledger: open ones and those to come; all, if it fires once
+
+
+def upstream_ids(job: Job) -> list[UUID]:
+    return [UUID(edge.job_id) for edge in job.after]
+
+
+def blocked_fires(job: Job, upstreams: Sequence[SeenUpstream]) -> list[datetime]:
+    """The fires at which `job` waits for these. Empty while a one-off upstream is not yet written."""
+    repeating = [seen for seen in upstreams if seen.job.repeats]
+    if repeating:
+        return sorted(frozenset().union(*(seen.fires for seen in repeating)))
+    if not upstreams or not all(seen.fires for seen in upstreams):
+        return []
+    return [max(max(seen.fires) for seen in upstreams)]
+
+
+def in_order(jobs: Iterable[Job]) -> list[Job]:
+    """Upstreams before dependents."""
+    by_id = {job.job_id: job for job in jobs}
+    edges = {
+        job_id: [up for up in upstream_ids(job) if up in by_id] for job_id, job in by_id.items()
+    }
+    return [by_id[job_id] for job_id in topological_order(edges)]
+
+
+def follow(job: Job, upstreams: Sequence[Job]) -> Job:
+    """The job, knowing whether it repeats. Refuses upstreams that never share a fire with it."""
+    own_schedule = job.schedule.schedule_type is not ScheduleType.AFTER
+    repeats = job.schedule.schedule_type.is_recurring or (
+        not own_schedule and any(upstream.repeats for upstream in upstreams)
+    )
+    _check_same_fire(job, upstreams, own_schedule=own_schedule)
+    return msgspec.structs.replace(job, repeats=repeats)
+
+
+def _check_same_fire(job: Job, upstreams: Sequence[Job], *, own_schedule: bool) -> None:
+    rules = {UUID(edge.job_id): edge.rule for edge in job.after}
+    same = [up for up in upstreams if rules[up.job_id] is EdgeRule.SAME_FIRE]
+    timed = [up for up in same if up.schedule.schedule_type.is_recurring]
+    if own_schedule and job.schedule.schedule_type.is_recurring:
+        timed.append(job)
+    for other in timed[1:]:
+        if not align(timed[0].schedule, other.schedule):
+            raise InvalidGraph(
+                "after",
+                f"{timed[0].name!r} and {other.name!r} never provably fire together; give them the "
+                "same schedule, or name a rule: latest_success or next_after",
+            )
+
+
+def runs_of_dependents(
+    dependents: Sequence[Job], seen: Mapping[UUID, SeenUpstream]
+) -> list[tuple[Job, datetime]]:
+    """Every (job, fire) to write as blocked, given what is known of all upstreams.
+
+    Dependents come upstream first, so that a chain passes its fires on.
+    """
+    known = dict(seen)
+    blocked: list[tuple[Job, datetime]] = []
+    for job in dependents:
+        found = blocked_fires(job, [known[up] for up in upstream_ids(job)])
+        before = known[job.job_id].fires if job.job_id in known else frozenset()
+        known[job.job_id] = SeenUpstream(job, before | frozenset(found))
+        blocked += [(job, fire) for fire in found]
+    return blocked
+
+
+class UpstreamRun(msgspec.Struct, frozen=True):
+    """As much of an upstream's run as its dependents want to know."""
+
+    fire_at: datetime
+    pool: str
+    state: RunState
+    end_time: datetime | None
+
+
+def edge_state(
+    edge: Upstream, upstream: Job, fire: datetime, runs: Sequence[UpstreamRun]
+) -> RunState | None:
+    """What one upstream says to a dependent's run at `fire`: None while it has not said anything."""
+    if edge.rule is EdgeRule.LATEST_SUCCESS:
+        return _latest_success(edge, fire, runs)
+    awaited = _awaited_fire(edge, upstream, fire, runs)
+    found = {run.pool: run.state for run in runs if run.fire_at == awaited}
+    return over_pools([found.get(pool) for pool in upstream.pools])
+
+
+def _awaited_fire(
+    edge: Upstream, upstream: Job, fire: datetime, runs: Sequence[UpstreamRun]
+) -> datetime | None:
+    if not upstream.repeats:
+        return max((run.fire_at for run in runs), default=None)
+    if edge.rule is EdgeRule.NEXT_AFTER:
+        return min((run.fire_at for run in runs if run.fire_at > fire), default=None)
+    return fire
+
+
+def _latest_success(
+    edge: Upstream, fire: datetime, runs: Sequence[UpstreamRun]
+) -> RunState | None:
+    since = None if edge.within_seconds is None else fire - timedelta(seconds=edge.within_seconds)
+    for run in runs:
+        recent = since is None or (run.end_time is not None and run.end_time >= since)
+        if run.state is RunState.SUCCESS and run.fire_at <= fire and recent:
+            return RunState.SUCCESS
+    return None

@@ -1,0 +1,202 @@
+"""What travels between the stages: a run that is due, one that is claimed, one that has ended."""
+
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from lamplighter.domain.ids import BY_SCHEDULE, run_id
+from lamplighter.domain.job import Job
+from lamplighter.domain.schedule import jitter_ms
+from lamplighter.domain.states import RunState, SkipReason
+
+
+class Due(msgspec.Struct, frozen=True):
+    """A run on its way into the queue: what the sorted sets and topics need to know of it."""
+
+    run_id: UUID
+    tenant: str
+    pool: str
+    priority: int
+    due_at: datetime
+    fence: int
+
+
+class Ticket(msgspec.Struct, frozen=True):
+    """A message's claim to a run: valid only while nobody has claimed it since."""
+
+    run_id: UUID
+    fence: int
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    """A run that this worker, and nobody else, may execute under `fence`."""
+
+    run_id: UUID
+    job_id: UUID
+    tenant: str
+    pool: str
+    fence: int
+    attempt: int
+    due_at: datetime
+    name: str
+    priority: int
+    timeout_seconds: int | None
+    target: dict[str, Any] | None
+    payload: Any
+
+
+class Refusal(Enum):
+    """Why a claim was not granted. Nothing is lost by it: the ledger knows where the run stands."""
+
+    GONE = "gone"  # no such run: its job was rescheduled or deleted
+    TAKEN = "taken"  # claimed by somebody else, or the fence has moved on
+    ENDED = "ended"
+    EARLY = "early"  # by more than the grace; it goes back to waiting
+    PARKED = "parked"  # waits for a slot, and is woken when it gets one
+    BLOCKED = "blocked"  # waits for upstreams
+    SKIPPED = "skipped"  # ended just now, with a reason in the ledger
+    CANCELLED = "cancelled"  # its job was cancelled; ended just now
+
+
+class ClaimAnswer(msgspec.Struct, frozen=True):
+    claimed: list[Claimed]
+    refused: dict[UUID, Refusal]
+    cancelled: list[UUID]  # runs of this worker that somebody wants stopped
+
+
+class Verdict(Enum):
+    """How an attempt ended, in the worker's words."""
+
+    SUCCESS = "success"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    RELEASED = "released"  # never started: the worker gives it back
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    run_id: UUID
+    fence: int
+    verdict: Verdict
+    ended_at: datetime | None = None  # the ledger's now, if the worker does not say
+    error: str | None = None
+    retryable: bool = True
+    result: Any = None
+    stdout: str | None = None
+    stderr: str | None = None
+    log_url: str | None = None
+
+
+class Recorded(Enum):
+    """What became of a reported outcome."""
+
+    ACCEPTED = "accepted"
+    REPEATED = "repeated"  # this very outcome was recorded before
+    STALE = "stale"  # an older fence, or a run that is gone: it changed nothing
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """The answer to one outcome: was it accepted, and where does the run stand now."""
+
+    run_id: UUID
+    job_id: UUID | None
+    recorded: Recorded
+    state: RunState | None
+    wake_at: datetime | None = None
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """The ledger's record of a fire, whole."""
+
+    run_id: UUID
+    job_id: UUID
+    tenant: str
+    pool: str
+    origin: str
+    state: RunState
+    fire_at: datetime
+    due_at: datetime
+    priority: int
+    fence: int
+    attempt_number: int
+    losses: int
+    created_at: datetime
+    modified_time: datetime
+    start_time: datetime | None = None
+    end_time: datetime | None = None
+    excused: bool = False  # it waited for an upstream or a slot: being late is not its fault
+    wake_at: datetime | None = None
+    executor_id: str | None = None
+    reason: SkipReason | None = None
+    error_message: str | None = None
+    missed_to: datetime | None = None
+    missed_count: int = 1
+    result: Any = None
+    stdout: str | None = None
+    stderr: str | None = None
+    log_url: str | None = None
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """An attempt that did not end in success, and why."""
+
+    run_id: UUID
+    attempt_number: int
+    fence: int
+    verdict: str
+    started_at: datetime | None
+    ended_at: datetime
+    executor_id: str | None
+    error_message: str | None
+
+
+class NewRun(msgspec.Struct, frozen=True):
+    """A run as it is first written down."""
+
+    run_id: UUID
+    job: Job
+    pool: str
+    fire_at: datetime
+    state: RunState
+    origin: str
+    delay_ms: int
+
+    @property
+    def due_at(self) -> datetime:
+        return self.fire_at + timedelta(milliseconds=self.delay_ms)
+
+    def as_due(self) -> Due:
+        job = self.job
+        return Due(self.run_id, job.tenant, self.pool, job.priority, self.due_at, fence=0)
+
+
+def new_runs(
+    job: Job, fire: datetime, *, origin: str = BY_SCHEDULE, blocked: bool = False
+) -> list[NewRun]:
+    """One run per pool for this fire. Jitter belongs to the schedule: what a person asks is prompt."""
+    delay = jitter_ms(job.job_id, job.schedule) if origin == BY_SCHEDULE else 0
+    state = RunState.BLOCKED if blocked else RunState.SCHEDULED
+    return [
+        NewRun(run_id(job.job_id, fire, pool, origin), job, pool, fire, state, origin, delay)
+        for pool in job.pools
+    ]
+
+
+class Submission(msgspec.Struct, frozen=True):
+    """A job with its first fires: `first_fire` goes into the ledger, `next_fire` is planned later.
+
+    A job that waits for others (`after`, no schedule of its own) has neither.
+    """
+
+    job: Job
+    first_fire: datetime | None = None
+    next_fire: datetime | None = None
+    fingerprint: bytes | None = None  # of the request body, where an Idempotency-Key was given
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    created: frozenset[UUID]  # the others were there already, with the same body
+    runs: list[Due]

@@ -1,0 +1,157 @@
+"""One mechanism for overlap, order and concurrency: numbered slots under a key.
+
+A claim takes every slot its run needs, in the order of `SlotKind`, under the keys' locks. Because
+everybody takes kinds in that order, nobody waits in a circle. What cannot have a slot is refused or
+waits in the key's queue, and whoever gives a slot up hands it to the first in that queue.
+"""
+
+from enum import IntEnum
+from uuid import UUID
+
+import msgspec
+
+from lamplighter.domain.job import Job
+from lamplighter.domain.policy import Overlap
+
+
+class SlotKind(IntEnum):
+    OVERLAP = 1  # one run of this job; a newcomer is refused, or replaces
+    ORDER = 2  # one run of this key, first in first out by fire, then submission
+    LIMIT = 3  # so many runs of this key
+
+
+# Kept while a run waits for its next attempt or for a person: giving these up would let a later
+# fire overtake. A limit counts what is running, so it is given up.
+KEPT_WHILE_WAITING = frozenset({SlotKind.OVERLAP, SlotKind.ORDER})
+
+
+class SlotKey(msgspec.Struct, frozen=True):
+    kind: SlotKind
+    name: str
+    limit: int = 1
+
+
+class Waiter(msgspec.Struct, frozen=True):
+    """A place in a key's queue. Only a parked run can be handed a slot; others are on their way."""
+
+    run_id: UUID
+    limit: int
+    is_parked: bool
+
+
+class KeyState(msgspec.Struct):
+    """A key under its lock: who holds which slot, and who waits, first in line first.
+
+    Waiting may be cut after its first entries: nobody behind them can be served anyway.
+    """
+
+    holders: dict[int, UUID]
+    waiting: list[Waiter]
+
+    def holds(self, run: UUID) -> bool:
+        return run in self.holders.values()
+
+    def free_slot(self, limit: int) -> int | None:
+        return next((n for n in range(1, limit + 1) if n not in self.holders), None)
+
+
+class Granted(msgspec.Struct, frozen=True):
+    """All slots are there; `taken` are those that were not held before."""
+
+    taken: tuple[tuple[SlotKey, int], ...]
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """The run must not overlap with `holder`."""
+
+    holder: UUID
+
+
+class MustWait(msgspec.Struct, frozen=True):
+    """The run waits in the queue of `key`, keeping what it has `taken` of the kinds before."""
+
+    key: SlotKey
+    taken: tuple[tuple[SlotKey, int], ...]
+    replaces: tuple[UUID, ...] = ()
+
+
+def slot_keys(job: Job, pool: str) -> tuple[SlotKey, ...]:
+    """The keys that a run of this job needs, in the order in which they are taken."""
+    keys = (_overlap_key(job, pool), _order_key(job, pool), _limit_key(job))
+    return tuple(key for key in keys if key is not None)
+
+
+def _overlap_key(job: Job, pool: str) -> SlotKey | None:
+    if job.overlap not in (Overlap.FORBID, Overlap.REPLACE):
+        return None
+    return SlotKey(SlotKind.OVERLAP, f"overlap:{job.job_id}:{pool}")
+
+
+def _order_key(job: Job, pool: str) -> SlotKey | None:
+    if job.ordering_key is not None:
+        return SlotKey(SlotKind.ORDER, f"order:{job.tenant}:{job.ordering_key}")
+    if job.overlap is Overlap.QUEUE:  # to queue behind oneself is to be ordered by oneself
+        return SlotKey(SlotKind.ORDER, f"order:{job.job_id}:{pool}")
+    return None
+
+
+def _limit_key(job: Job) -> SlotKey | None:
+    if job.max_concurrency is None:
+        return None
+    name = f"key:{job.concurrency_key}" if job.concurrency_key is not None else f"job:{job.job_id}"
+    return SlotKey(SlotKind.LIMIT, f"limit:{job.tenant}:{name}", job.max_concurrency)
+
+
+def kind_of(key_name: str) -> SlotKind:
+    return SlotKind[key_name.partition(":")[0].upper()]
+
+
+def take_slots(
+    run: UUID, overlap: Overlap, keys: tuple[SlotKey, ...], states: dict[str, KeyState]
+) -> Granted | Refused | MustWait:
+    """Take the slots of one run, changing `states` as it goes, so that a batch sees its own."""
+    taken: list[tuple[SlotKey, int]] = []
+    for key in keys:
+        state = states[key.name]
+        if state.holds(run):
+            continue
+        slot = state.free_slot(key.limit)
+        first_in_line = not state.waiting or state.waiting[0].run_id == run
+        if slot is None or not first_in_line:
+            return _without_slot(run, overlap, key, state, tuple(taken))
+        state.holders[slot] = run
+        state.waiting = [other for other in state.waiting if other.run_id != run]
+        taken.append((key, slot))
+    return Granted(tuple(taken))
+
+
+def _without_slot(
+    run: UUID,
+    overlap: Overlap,
+    key: SlotKey,
+    state: KeyState,
+    taken: tuple[tuple[SlotKey, int], ...],
+) -> Refused | MustWait:
+    if key.kind is SlotKind.OVERLAP and overlap is Overlap.FORBID:
+        return Refused(next(iter(state.holders.values()), state.waiting[0].run_id))
+    replaced: tuple[UUID, ...] = ()
+    if key.kind is SlotKind.OVERLAP:  # replace: whoever holds the slot or hoped for it makes way
+        ahead = [waiter.run_id for waiter in state.waiting if waiter.run_id != run]
+        replaced = (*state.holders.values(), *ahead)
+        state.waiting = [waiter for waiter in state.waiting if waiter.run_id == run]
+    if all(waiter.run_id != run for waiter in state.waiting):
+        state.waiting.append(Waiter(run, key.limit, is_parked=True))
+    return MustWait(key, taken, replaced)
+
+
+def hand_over(state: KeyState) -> list[tuple[int, UUID]]:
+    """Give free slots to the first in line, as long as they are there to take them."""
+    handed: list[tuple[int, UUID]] = []
+    while state.waiting and state.waiting[0].is_parked:
+        slot = state.free_slot(state.waiting[0].limit)
+        if slot is None:
+            break
+        run = state.waiting.pop(0).run_id
+        state.holders[slot] = run
+        handed.append((slot, run))
+    return handed
