@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 ARGS   ?=
+# Each has a PostgreSQL of its own, so more of them than cores only makes everyone wait.
+WORKERS ?= 2
 
 VENV  := .venv
 BIN   := $(VENV)/bin
@@ -25,7 +27,7 @@ up: $(LOCAL) ## start everything on this machine, migrate, and wait for Ctrl-C (
 
 test: lint ## lint, types, import contracts and every test (ARGS="-k name" narrows the tests)
 	@$(BIN)/python -m infra.local.kafka.jars --if-possible
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup $(ARGS)
 
 lint: $(DEV) ## ruff, mypy and import-linter, without the tests
 	@$(BIN)/ruff check .

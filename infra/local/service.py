@@ -64,6 +64,11 @@ class Service(ABC):
         """The server's own process."""
         return self._running_child().pid
 
+    def running(self) -> bool:
+        """Whether it was started and has not ended, by itself or by us."""
+        child = self._child
+        return child is not None and child.running()
+
     def start(self) -> Self:
         """Start, and return when it answers. Raises ServiceFailed with the end of its log."""
         with self._busy:

@@ -48,3 +48,11 @@ def _load(point: EntryPoint) -> click.Command | None:
 @click.version_option(package_name="lamplighter")
 def main() -> None:
     """Lamplighter lights a job when its time has come."""
+
+
+@main.command()
+def settings() -> None:
+    """Print every setting as the page docs/settings.md."""
+    from lamplighter.settings import as_markdown
+
+    click.echo(as_markdown(), nl=False)

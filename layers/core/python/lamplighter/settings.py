@@ -1,0 +1,171 @@
+"""Everything that can be set from outside, once: name, meaning, default, limits."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta
+
+from lamplighter.domain.errors import LamplighterError
+
+PREFIX: Final = "LAMPLIGHTER_"
+
+
+class InvalidSettings(LamplighterError):
+    """A variable is misspelt or out of range. Names it, and the fix."""
+
+
+class Bus(StrEnum):
+    """What carries messages between the functions."""
+
+    STREAMS = "streams"
+    KAFKA = "kafka"
+
+
+def _secret_url(pattern: str, description: str) -> Meta:
+    return Meta(pattern=pattern, description=description, extra={"secret": True})
+
+
+def _at_least(least: int, description: str) -> Meta:
+    return Meta(ge=least, description=description)
+
+
+DatabaseUrl = Annotated[
+    str, _secret_url("^postgres(ql)?://", "PostgreSQL 16 or later; unset: embedded.")
+]
+ValkeyUrl = Annotated[
+    str, _secret_url("^(valkey|redis)s?://", "Valkey 8 or later; unset: embedded.")
+]
+KafkaServers = Annotated[
+    str,
+    Meta(
+        pattern=r"^[^\s:/,]+:\d+(,[^\s:/,]+:\d+)*$",
+        description="Kafka brokers as host:port,host:port; unset: embedded where the bus is kafka.",
+    ),
+]
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One process's settings. Read once, at the start; nothing reads the environment later."""
+
+    database_url: DatabaseUrl | None = None
+    valkey_url: ValkeyUrl | None = None
+    kafka_bootstrap_servers: KafkaServers | None = None
+    bus: Annotated[
+        Bus, Meta(description="What carries messages: streams (Valkey Streams) or kafka.")
+    ] = Bus.STREAMS
+    data_dir: Annotated[
+        str, Meta(min_length=1, description="Where the embedded services keep their data.")
+    ] = ".lamplighter"
+    statement_timeout_ms: Annotated[
+        int, _at_least(1, "Longest that one SQL statement may take.")
+    ] = 10_000
+    lock_timeout_ms: Annotated[int, _at_least(1, "Longest wait for a row or table lock.")] = 3_000
+    idle_in_transaction_timeout_ms: Annotated[
+        int, _at_least(1, "Longest that a transaction may sit idle before the server ends it.")
+    ] = 10_000
+    pool_max_size: Annotated[int, _at_least(1, "Most database connections per process.")] = 8
+    horizon_seconds: Annotated[int, _at_least(1, "How far ahead runs are planned and loaded.")] = (
+        300
+    )
+    partition_days_ahead: Annotated[
+        int, _at_least(1, "Days for which the ledger's partitions are made ahead.")
+    ] = 7
+    retention_days: Annotated[
+        int, _at_least(1, "Days after which finished runs, and one-off jobs with them, leave.")
+    ] = 30
+
+    def __repr__(self) -> str:
+        """Every value but the secret ones, so that a settings object may be logged."""
+        shown = {item.name: getattr(self, item.name) for item in fields()}
+        hidden = {item.name for item in fields() if item.secret and shown[item.name]}
+        pairs = (f"{name}={'…' if name in hidden else value!r}" for name, value in shown.items())
+        return f"Settings({', '.join(pairs)})"
+
+
+class Field(msgspec.Struct, frozen=True):
+    """One setting, as documentation and error messages need it."""
+
+    name: str
+    variable: str
+    default: str
+    description: str
+    secret: bool
+
+
+def fields() -> list[Field]:
+    """Every setting, in the order of the class."""
+    return [_field(each) for each in msgspec.structs.fields(Settings)]
+
+
+def _field(each: msgspec.structs.FieldInfo) -> Field:
+    meta = _meta(each.type)
+    return Field(
+        name=each.name,
+        variable=PREFIX + each.name.upper(),
+        default="" if each.default is None else str(each.default),
+        description=meta.description or "",
+        secret=bool((meta.extra or {}).get("secret")),
+    )
+
+
+def _meta(annotation: Any) -> Meta:
+    """The Meta of `Annotated[T, Meta]`, also where that is one side of `… | None`."""
+    for candidate in (annotation, *getattr(annotation, "__args__", ())):
+        for note in getattr(candidate, "__metadata__", ()):
+            if isinstance(note, Meta):
+                return note
+    raise TypeError(f"{annotation} is a setting without a description")
+
+
+def load(environment: Mapping[str, str]) -> Settings:
+    """The settings that the environment gives. Raises InvalidSettings rather than guess."""
+    by_variable = {field.variable: field.name for field in fields()}
+    given = {name: value for name, value in environment.items() if name.startswith(PREFIX)}
+    for variable, value in given.items():
+        _check(variable, value, by_variable)
+    values = {by_variable[variable]: value for variable, value in given.items()}
+    try:
+        return msgspec.convert(values, Settings, strict=False)
+    except msgspec.ValidationError as invalid:
+        raise InvalidSettings(_explain(str(invalid))) from None
+
+
+def _check(variable: str, value: str, known: Mapping[str, str]) -> None:
+    if variable not in known:
+        # Without the prefix, which would make any two names look alike.
+        near = get_close_matches(variable.removeprefix(PREFIX).lower(), known.values(), n=1)
+        hint = f"Did you mean {PREFIX}{near[0].upper()}?" if near else "See docs/settings.md."
+        raise InvalidSettings(f"{variable} is not a setting. {hint}")
+    if not value:
+        raise InvalidSettings(f"{variable} is empty. Give it a value, or unset it.")
+
+
+def _explain(problem: str) -> str:
+    """From `Expected int >= 1 - at $.pool_max_size`; the value stays out, it may be a secret."""
+    rule, _, place = problem.partition(" - at `$.")
+    return f"{PREFIX}{place.rstrip('`').upper()}: {rule[0].lower()}{rule[1:]}"
+
+
+def as_markdown() -> str:
+    """The page docs/settings.md."""
+    rows = [f"| `{f.variable}` | {_cell(f.default)} | {f.description} |" for f in fields()]
+    return "\n".join(
+        [
+            "# Settings",
+            "",
+            "Environment variables, read once at the start. A misspelt one stops the start.",
+            "This page is made by `lamplighter settings`; a test compares the two.",
+            "",
+            "| variable | default | meaning |",
+            "|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def _cell(default: str) -> str:
+    return f"`{default}`" if default else ""
