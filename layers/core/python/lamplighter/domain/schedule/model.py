@@ -15,6 +15,8 @@ class CalendarUse(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
 
 
 class Schedule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """As a person writes it; `validate` returns it as it is kept and believed."""
+
     schedule_type: ScheduleType
     schedule_time: datetime | None = None
     cron_expression: str | None = None
