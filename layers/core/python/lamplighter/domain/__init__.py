@@ -1,0 +1,1 @@
+"""What a scheduler is, without a clock, a network or a store."""

@@ -30,8 +30,8 @@ def upstream_ids(job: Job) -> list[UUID]:
     return [UUID(edge.job_id) for edge in job.after]
 
 
-def blocked_fires(job: Job, upstreams: Sequence[SeenUpstream]) -> list[datetime]:
-    """The fires at which `job` waits for these. Empty while a one-off upstream is not yet written."""
+def blocked_fires(upstreams: Sequence[SeenUpstream]) -> list[datetime]:
+    """The fires of a job that waits for these. None while a one-off upstream is not yet written."""
     repeating = [seen for seen in upstreams if seen.job.repeats]
     if repeating:
         return sorted(frozenset().union(*(seen.fires for seen in repeating)))
@@ -84,7 +84,7 @@ def runs_of_dependents(
     known = dict(seen)
     blocked: list[tuple[Job, datetime]] = []
     for job in dependents:
-        found = blocked_fires(job, [known[up] for up in upstream_ids(job)])
+        found = blocked_fires([known[up] for up in upstream_ids(job)])
         before = known[job.job_id].fires if job.job_id in known else frozenset()
         known[job.job_id] = SeenUpstream(job, before | frozenset(found))
         blocked += [(job, fire) for fire in found]
@@ -103,7 +103,7 @@ class UpstreamRun(msgspec.Struct, frozen=True):
 def edge_state(
     edge: Upstream, upstream: Job, fire: datetime, runs: Sequence[UpstreamRun]
 ) -> RunState | None:
-    """What one upstream says to a dependent's run at `fire`: None while it has not said anything."""
+    """What one upstream says to a dependent's run at `fire`; None while it says nothing."""
     if edge.rule is EdgeRule.LATEST_SUCCESS:
         return _latest_success(edge, fire, runs)
     awaited = _awaited_fire(edge, upstream, fire, runs)
@@ -121,9 +121,7 @@ def _awaited_fire(
     return fire
 
 
-def _latest_success(
-    edge: Upstream, fire: datetime, runs: Sequence[UpstreamRun]
-) -> RunState | None:
+def _latest_success(edge: Upstream, fire: datetime, runs: Sequence[UpstreamRun]) -> RunState | None:
     since = None if edge.within_seconds is None else fire - timedelta(seconds=edge.within_seconds)
     for run in runs:
         recent = since is None or (run.end_time is not None and run.end_time >= since)

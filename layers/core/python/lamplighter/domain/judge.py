@@ -86,7 +86,7 @@ def _expired(run: Run, job: Job, now: datetime) -> bool:
 def is_missed(
     schedule: Schedule, fire: datetime, now: datetime, calendars: Mapping[str, Calendar]
 ) -> bool:
-    """Whether catch-up gives this fire up. A one-off has no later fire to make up for it: it runs."""
+    """Whether catch-up gives this fire up. A one-off has no later fire instead: it runs."""
     late = now - fire
     if not schedule.schedule_type.is_recurring or late <= LATE_GRACE:
         return False

@@ -176,7 +176,7 @@ class NewRun(msgspec.Struct, frozen=True):
 def new_runs(
     job: Job, fire: datetime, *, origin: str = BY_SCHEDULE, blocked: bool = False
 ) -> list[NewRun]:
-    """One run per pool for this fire. Jitter belongs to the schedule: what a person asks is prompt."""
+    """One run per pool for this fire. Only the schedule's fires are delayed by jitter."""
     delay = jitter_ms(job.job_id, job.schedule) if origin == BY_SCHEDULE else 0
     state = RunState.BLOCKED if blocked else RunState.SCHEDULED
     return [

@@ -1,0 +1,1 @@
+"""What the stages ask of the world, as Protocols."""

@@ -83,7 +83,7 @@ class Submissions(Protocol):
         """
 
     def add_run(self, tenant: str, job_id: UUID, origin: str, fire: datetime) -> list[Due]:
-        """A run beside the schedule (runNow, backfill), one per pool; the same origin, the same run.
+        """A run beside the schedule (runNow, backfill), one per pool; same origin, same run.
 
         Wakes at once where the fire is past.
         """
@@ -103,7 +103,7 @@ class Claims(Protocol):
         """The bus has acknowledged every outcome of these claims: leave them to the recorder."""
 
     def requeue_lost(self, silence: timedelta) -> list[Settled]:
-        """Take back the runs of workers that have been silent for so long, each with its next fence.
+        """Take back the runs of workers silent for so long, each with its next fence.
 
         A job with `on_ambiguous: hold` has them HELD; the fifth loss ends as FAILED.
         """

@@ -1,0 +1,1 @@
+"""The world, as the ports want it."""

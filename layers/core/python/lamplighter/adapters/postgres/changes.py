@@ -1,0 +1,155 @@
+"""Changed minds: cancel, pause, resume, reschedule. One transaction each."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+from psycopg import Cursor
+from psycopg.types.json import Jsonb
+
+from lamplighter.adapters.postgres.codec import jobs_to_columns, row_to_job
+from lamplighter.adapters.postgres.database import Database, Row
+from lamplighter.adapters.postgres.futures import forget_future, write_first_runs
+from lamplighter.adapters.postgres.graph import Graph
+from lamplighter.adapters.postgres.locked import LockedRuns
+from lamplighter.adapters.postgres.queries import queries
+from lamplighter.domain import transitions
+from lamplighter.domain.dependents import follow, upstream_ids
+from lamplighter.domain.errors import InvalidJob, JobEnded, JobNotFound, VersionConflict
+from lamplighter.domain.job import Job, JobStatus
+from lamplighter.domain.run import Recorded, Run, Settled
+from lamplighter.domain.states import RunState
+
+_SQL = queries("change")
+
+
+class PostgresChanges:
+    _db: Database
+
+    def cancel_runs(self, tenant: str, run_ids: Sequence[UUID]) -> list[Settled]:
+        def work(cursor: Cursor[Row]) -> list[Settled]:
+            locked = LockedRuns(cursor, run_ids)
+            settled = [_cancel_one(locked, tenant, run_id) for run_id in run_ids]
+            locked.write()
+            return settled
+
+        return self._db.run(work)
+
+    def cancel_job(self, tenant: str, job_id: UUID) -> Job:
+        return self._db.run(lambda cursor: _cancel_job(cursor, tenant, job_id))
+
+    def pause(self, tenant: str, job_id: UUID) -> Job:
+        return self._db.run(lambda cursor: _set(cursor, tenant, job_id, JobStatus.PAUSED))
+
+    def resume(self, tenant: str, job_id: UUID) -> Job:
+        return self._db.run(lambda cursor: _set(cursor, tenant, job_id, JobStatus.SCHEDULED))
+
+    def reschedule(
+        self,
+        job: Job,
+        *,
+        expected_version: int,
+        first_fire: datetime | None,
+        next_fire: datetime | None,
+    ) -> Job:
+        def work(cursor: Cursor[Row]) -> Job:
+            before = _lock(cursor, job.tenant, job.job_id)
+            if before.status >= JobStatus.CANCELLED:
+                raise JobEnded(JobEnded.__doc__)
+            if before.version != expected_version:
+                raise VersionConflict(VersionConflict.__doc__)
+            after = _admit_change(cursor, before, job)
+            _replace(cursor, before, after)
+            forget_future(cursor, after.job_id)
+            write_first_runs(cursor, after, first_fire, next_fire, before.version + 1)
+            return _lock(cursor, job.tenant, job.job_id)
+
+        return self._db.run(work)
+
+
+def _lock(cursor: Cursor[Row], tenant: str, job_id: UUID) -> Job:
+    params = {"tenant": tenant, "job_id": job_id}
+    rows = cursor.execute(_SQL["lock_job"], params, binary=True).fetchall()
+    if not rows:
+        raise JobNotFound(f"no job {job_id}")
+    return row_to_job(rows[0])
+
+
+def _cancel_one(locked: LockedRuns, tenant: str, run_id: UUID) -> Settled:
+    run = locked.runs.get(run_id)
+    if run is None or run.tenant != tenant:
+        return Settled(run_id, None, Recorded.STALE, None)
+    if run.state.is_final or run.state is RunState.CANCELLING:
+        return Settled(run_id, run.job_id, Recorded.REPEATED, run.state)
+    after = locked.put(_cancelled(run, locked.now))
+    return Settled(run_id, run.job_id, Recorded.ACCEPTED, after.state)
+
+
+def _cancelled(run: Run, now: datetime) -> Run:
+    if run.state is RunState.RUNNING:
+        return transitions.cancelling(run, now)
+    return transitions.cancelled(run, now)
+
+
+def _archive(cursor: Cursor[Row], before: Job) -> None:
+    document = Jsonb(msgspec.to_builtins(before))
+    cursor.execute(_SQL["archive_job"], {"job_id": before.job_id, "job": document})
+
+
+def _set(cursor: Cursor[Row], tenant: str, job_id: UUID, status: JobStatus) -> Job:
+    before = _lock(cursor, tenant, job_id)
+    if before.status >= JobStatus.CANCELLED:
+        raise JobEnded(JobEnded.__doc__)
+    if before.status is status:
+        return before
+    _archive(cursor, before)
+    cursor.execute(_SQL["set_status"], {"job_id": job_id, "status": int(status)})
+    cursor.execute(_SQL["follow_version"], {"job_id": job_id, "version": before.version + 1})
+    return _lock(cursor, tenant, job_id)
+
+
+def _cancel_job(cursor: Cursor[Row], tenant: str, job_id: UUID) -> Job:
+    before = _lock(cursor, tenant, job_id)
+    if before.status >= JobStatus.CANCELLED:
+        return before
+    _archive(cursor, before)
+    cursor.execute(_SQL["set_status"], {"job_id": job_id, "status": int(JobStatus.CANCELLED)})
+    forget_future(cursor, job_id)
+    params = {"job_id": job_id, "since": UUID(int=0)}
+    open_runs = [row[0] for row in cursor.execute(_SQL["open_runs"], params, binary=True)]
+    locked = LockedRuns(cursor, open_runs)
+    for run_id in locked.runs.copy():
+        _cancel_one(locked, tenant, run_id)
+    locked.write()
+    return _lock(cursor, tenant, job_id)
+
+
+def _admit_change(cursor: Cursor[Row], before: Job, job: Job) -> Job:
+    """The new definition, if the graph bears it: no cycle, dependents still find their fires."""
+    graph = Graph(cursor)
+    dependents = graph.direct_dependents([job.job_id])
+    if job.after != before.after or dependents:
+        [after] = graph.admit(job.tenant, [job])
+    else:
+        upstreams = graph.jobs(upstream_ids(job))
+        after = follow(job, [upstreams[up] for up in upstream_ids(job)])
+    if dependents and after.repeats is not before.repeats:
+        raise InvalidJob(
+            "schedule_type", "other jobs wait for this one; it cannot change between once and often"
+        )
+    for dependent in dependents.values():
+        others = graph.jobs(upstream_ids(dependent)) | {after.job_id: after}
+        follow(dependent, [others[up] for up in upstream_ids(dependent)])
+    return after
+
+
+def _replace(cursor: Cursor[Row], before: Job, after: Job) -> None:
+    _archive(cursor, before)
+    columns = jobs_to_columns([after], [None])
+    del columns["fingerprints"]
+    cursor.execute(_SQL["replace_job"], columns)
+    if after.after != before.after:
+        graph = Graph(cursor)
+        graph.delete_edges(after.job_id)
+        graph.insert_edges([after])

@@ -1,0 +1,221 @@
+"""Claims: the ordinary ones in one statement, the others judged under lock."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from psycopg import Cursor
+
+from lamplighter.adapters.postgres.arrays import instants, ints, uuids
+from lamplighter.adapters.postgres.calendars import calendars_of
+from lamplighter.adapters.postgres.database import Database, Row
+from lamplighter.adapters.postgres.locked import LockedRuns
+from lamplighter.adapters.postgres.queries import queries
+from lamplighter.domain import transitions
+from lamplighter.domain.ids import fire_of
+from lamplighter.domain.job import Job
+from lamplighter.domain.judge import Cancel, MayStart, Skip, Turned, judge
+from lamplighter.domain.retry import after_loss
+from lamplighter.domain.run import ClaimAnswer, Claimed, Recorded, Refusal, Run, Settled, Ticket
+from lamplighter.domain.slots import (
+    Granted,
+    Refused,
+    SlotKey,
+    SlotKind,
+    slot_keys,
+    take_slots,
+)
+from lamplighter.domain.states import RunState, SkipReason
+
+_SQL = queries("claim")
+_SWEPT_AT_ONCE = 100
+REPLACED = "replaced by a later fire"
+
+
+class PostgresClaims:
+    _db: Database
+
+    def claim(self, worker_id: str, claim_id: UUID, tickets: Sequence[Ticket]) -> ClaimAnswer:
+        wanted = {ticket.run_id: ticket.fence for ticket in tickets}
+        claimed, cancelled = self._claim_plain(worker_id, claim_id, wanted)
+        rest = {run: fence for run, fence in wanted.items() if run not in claimed}
+        refused: dict[UUID, Refusal] = {}
+        if rest:
+            more, refused = self._db.run(
+                lambda cursor: _claim_judged(cursor, worker_id, claim_id, rest)
+            )
+            claimed |= more
+        return ClaimAnswer([claimed[run] for run in sorted(claimed)], refused, cancelled)
+
+    def _claim_plain(
+        self, worker_id: str, claim_id: UUID, wanted: Mapping[UUID, int]
+    ) -> tuple[dict[UUID, Claimed], list[UUID]]:
+        ids = sorted(wanted)
+        nobody = UUID(int=0)
+        rows = self._db.statement(
+            _SQL["claim_plain"],
+            {
+                "worker_id": worker_id,
+                "claim_id": claim_id,
+                "run_ids": uuids(ids),
+                "fences": ints(wanted[run] for run in ids),
+                "fires": instants(fire_of(run) for run in ids),
+                "first": ids[0] if ids else nobody,
+                "last": ids[-1] if ids else nobody,
+            },
+        )
+        claimed = {row[0]: Claimed(*row) for row in rows if row[1] is not None}
+        return claimed, [row[0] for row in rows if row[1] is None]
+
+    def heartbeat(self, worker_id: str, pool: str, capacity: int) -> list[UUID]:
+        params = {"worker_id": worker_id, "pool": pool, "capacity": capacity}
+        return [row[0] for row in self._db.statement(_SQL["heartbeat"], params)]
+
+    def mark_reported(self, claim_ids: Sequence[UUID]) -> None:
+        self._db.statement(_SQL["mark_reported"], {"claim_ids": uuids(claim_ids)})
+
+    def requeue_lost(self, silence: timedelta) -> list[Settled]:
+        lost: list[Settled] = []
+        while True:
+            swept, more = self._db.run(lambda cursor: _sweep_some(cursor, silence))
+            lost += swept
+            if not more:
+                break
+        self._db.statement(_SQL["forget_done_claims"], {})
+        self._db.statement(_SQL["forget_unused_keys"], {})
+        return lost
+
+
+def _claim_judged(
+    cursor: Cursor[Row], worker_id: str, claim_id: UUID, wanted: Mapping[UUID, int]
+) -> tuple[dict[UUID, Claimed], dict[UUID, Refusal]]:
+    params = {"claim_id": claim_id, "worker_id": worker_id}
+    held: dict[UUID, int] = dict(
+        cursor.execute(_SQL["claimed_before"], params, binary=True).fetchall()
+    )
+    locked = LockedRuns(cursor, wanted, to_claim=True)
+    refused = {run: Refusal.GONE for run in wanted if run not in locked.runs}
+    ready: list[Run] = []
+    claimed: dict[UUID, Claimed] = {}
+    for run_id in sorted(wanted.keys() & locked.runs.keys()):
+        run = locked.runs[run_id]
+        if held.get(run_id) == run.fence:
+            claimed[run_id] = _claimed(run, locked.jobs[run_id])
+            continue
+        why = _judge_one(cursor, locked, run, wanted[run_id])
+        if why is None:
+            ready.append(run)
+        else:
+            refused[run_id] = why
+    started, waiting = _with_slots(locked, ready, worker_id)
+    if started:
+        ids = {"run_ids": uuids(run.run_id for run in started)}
+        cursor.execute(_SQL["record_claim"], params | ids)
+    locked.write()
+    claimed |= {run.run_id: _claimed(run, locked.jobs[run.run_id]) for run in started}
+    return claimed, refused | waiting
+
+
+def _judge_one(cursor: Cursor[Row], locked: LockedRuns, run: Run, fence: int) -> Refusal | None:
+    """None: nothing but a missing slot stands in its way."""
+    job = locked.jobs[run.run_id]
+    ruling = judge(run, job, fence, locked.now, calendars_of(cursor, job))
+    match ruling:
+        case MayStart():
+            return None
+        case Turned(why):
+            return why
+        case Skip(reason):
+            locked.put(transitions.skipped(run, reason, locked.now))
+            return Refusal.SKIPPED
+        case Cancel():
+            locked.put(transitions.cancelled(run, locked.now))
+            return Refusal.CANCELLED
+
+
+def _with_slots(
+    locked: LockedRuns, ready: Sequence[Run], worker_id: str
+) -> tuple[list[Run], dict[UUID, Refusal]]:
+    """Start what gets all its slots; park or skip the rest."""
+    keys = {run.run_id: slot_keys(locked.jobs[run.run_id], run.pool) for run in ready}
+    locked.join_queue(
+        [(key, run) for run in ready for key in keys[run.run_id] if key.kind is SlotKind.ORDER]
+    )
+    states = locked.states_of(key for run in ready for key in keys[run.run_id])
+    started: list[Run] = []
+    refused: dict[UUID, Refusal] = {}
+    taken: list[tuple[str, int, UUID]] = []
+    places: list[tuple[SlotKey, Run]] = []
+    for run in ready:
+        ruling = take_slots(run.run_id, locked.jobs[run.run_id].overlap, keys[run.run_id], states)
+        if isinstance(ruling, Refused):
+            locked.put(transitions.skipped(run, SkipReason.OVERLAP, locked.now))
+            refused[run.run_id] = Refusal.SKIPPED
+            continue
+        taken += [(key.name, n, run.run_id) for key, n in ruling.taken]
+        if isinstance(ruling, Granted):
+            started.append(locked.put(transitions.started(run, worker_id, locked.now)))
+            continue
+        locked.put(transitions.parked(run, locked.now))
+        places.append((ruling.key, run))
+        refused[run.run_id] = Refusal.PARKED
+        for rival in ruling.replaces:
+            _replace(locked, rival)
+    locked.take(taken)
+    locked.join_queue(places)
+    return started, refused
+
+
+def _replace(locked: LockedRuns, rival: UUID) -> None:
+    """Make way for a later fire: what runs is asked to stop, what waits ends."""
+    run = locked.runs[rival]
+    if run.state is RunState.RUNNING:
+        locked.put(transitions.cancelling(run, locked.now, REPLACED))
+    elif run.start_time is None and not run.state.is_final:
+        locked.put(transitions.skipped(run, SkipReason.OVERLAP, locked.now, REPLACED))
+    elif run.state is not RunState.CANCELLING and not run.state.is_final:
+        locked.put(transitions.cancelled(run, locked.now, REPLACED))
+
+
+def _claimed(run: Run, job: Job) -> Claimed:
+    return Claimed(
+        run.run_id,
+        run.job_id,
+        run.tenant,
+        run.pool,
+        run.fence,
+        run.attempt_number,
+        run.due_at,
+        job.name,
+        run.priority,
+        job.timeout_seconds,
+        job.target,
+        job.payload,
+    )
+
+
+def _sweep_some(cursor: Cursor[Row], silence: timedelta) -> tuple[list[Settled], bool]:
+    params = {"silence": silence, "limit": _SWEPT_AT_ONCE}
+    claims = cursor.execute(_SQL["silent_claims"], params, binary=True).fetchall()
+    claimants = {(run_id, worker_id) for _, worker_id, run_ids in claims for run_id in run_ids}
+    locked = LockedRuns(cursor, {run_id for run_id, _ in claimants})
+    lost = [run for run in locked.runs.values() if (run.run_id, run.executor_id) in claimants]
+    swept = [settled for run in lost if (settled := _lose(locked, run))]
+    locked.write()
+    cursor.execute(_SQL["forget_claims"], {"claim_ids": uuids(row[0] for row in claims)})
+    cursor.execute(_SQL["forget_workers"], {"silence": silence})
+    return swept, len(claims) == _SWEPT_AT_ONCE
+
+
+def _lose(locked: LockedRuns, run: Run) -> Settled | None:
+    if run.state is RunState.CANCELLING:
+        after = transitions.cancelled(run, locked.now, run.error_message)
+    elif run.state is RunState.RUNNING:
+        locked.note(transitions.attempt_of(run, "lost", "the worker fell silent", locked.now))
+        policy = locked.jobs[run.run_id].policy
+        ruling = after_loss(losses=run.losses + 1, on_ambiguous=policy.on_ambiguous)
+        after = transitions.lost(run, ruling, locked.now)
+    else:
+        return None
+    locked.put(after)
+    return Settled(run.run_id, run.job_id, Recorded.ACCEPTED, after.state, after.wake_at)

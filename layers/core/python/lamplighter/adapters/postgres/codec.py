@@ -1,0 +1,246 @@
+"""Jobs and runs as rows, and back. Each fact of a job is in one column or one document."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from lamplighter.adapters.postgres.arrays import (
+    PackedArray,
+    bools,
+    byte_strings,
+    instants,
+    ints,
+    jsons,
+    texts,
+    uuids,
+)
+from lamplighter.domain.ids import fire_of
+from lamplighter.domain.job import Job, JobStatus, Policy
+from lamplighter.domain.policy import Overlap, Upstream
+from lamplighter.domain.run import Attempt, Due, NewRun, Run
+from lamplighter.domain.schedule import Schedule
+from lamplighter.domain.slots import SlotKind, slot_keys
+from lamplighter.domain.states import RunState, SkipReason
+
+_TAGS_APART = "\x1f"
+_NO_POLICY = Policy()
+_IN_COLUMNS = ("schedule_type", "schedule_time", "cron_expression")
+
+# What `row_to_job` reads, in its order; `j` is the jobs table.
+JOB_COLUMNS = """
+    j.job_id, j.tenant, j.name, j.schedule_type, j.status, j.schedule_time, j.cron_expression,
+    j.timing, j.payload, j.target, j.max_retries, j.priority, j.pool, j.timeout_seconds,
+    j.start_deadline_seconds, j.expires_at, j.overlap, j.ordering_key, j.concurrency_key,
+    j.max_concurrency, j.tags, j.policy, j.version, j.created_at, j.updated_at, j.repeats,
+    CASE WHEN j.has_upstreams THEN (
+        SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+                   'job_id', d.upstream_id, 'rule', d.rule, 'within_seconds', d.within_seconds))
+               ORDER BY d.position)
+        FROM job_dependencies AS d WHERE d.job_id = j.job_id) END
+"""
+JOB_WIDTH = 27
+
+# What `row_to_run` reads, in its order; `r` is the ledger.
+RUN_COLUMNS = """
+    r.run_id, r.job_id, r.tenant, r.pool, r.origin, r.status, r.priority, r.fence,
+    r.attempt_number, r.losses, r.delay_ms, r.created_at, r.modified_time, r.start_time,
+    r.end_time, r.excused, r.wake_at, r.executor_id, r.reason, r.error_message, r.missed_to,
+    r.missed_count, r.result, r.stdout, r.stderr, r.log_url, r.slotted
+"""
+RUN_WIDTH = 27
+
+
+def jobs_to_columns(
+    jobs: Sequence[Job], fingerprints: Sequence[bytes | None]
+) -> dict[str, PackedArray]:
+    schedules = [job.schedule for job in jobs]
+    return {
+        "job_ids": uuids(job.job_id for job in jobs),
+        "tenants": texts(job.tenant for job in jobs),
+        "names": texts(job.name for job in jobs),
+        "schedule_types": texts(schedule.schedule_type.value for schedule in schedules),
+        "schedule_times": instants(schedule.schedule_time for schedule in schedules),
+        "cron_expressions": texts(schedule.cron_expression for schedule in schedules),
+        "timings": jsons([_timing(schedule) for schedule in schedules]),
+        "payloads": jsons([job.payload for job in jobs]),
+        "targets": jsons([job.target for job in jobs]),
+        "max_retries": ints(job.max_retries for job in jobs),
+        "priorities": ints(job.priority for job in jobs),
+        "pools": texts(job.pool for job in jobs),
+        "timeouts": ints(job.timeout_seconds for job in jobs),
+        "start_deadlines": ints(job.start_deadline_seconds for job in jobs),
+        "expiries": instants(job.expires_at for job in jobs),
+        "overlaps": texts(job.overlap.value for job in jobs),
+        "ordering_keys": texts(job.ordering_key for job in jobs),
+        "concurrency_keys": texts(job.concurrency_key for job in jobs),
+        "max_concurrencies": ints(job.max_concurrency for job in jobs),
+        "repeats": bools(job.repeats for job in jobs),
+        "have_upstreams": bools(bool(job.after) for job in jobs),
+        "tags": texts(_TAGS_APART.join(job.tags) if job.tags else None for job in jobs),
+        "policies": jsons([None if job.policy == _NO_POLICY else job.policy for job in jobs]),
+        "fingerprints": byte_strings(fingerprints),
+    }
+
+
+def _timing(schedule: Schedule) -> dict[str, Any] | None:
+    """The fields of a schedule that have no column of their own; None when all are default."""
+    rest: dict[str, Any] = msgspec.to_builtins(schedule)
+    for name in _IN_COLUMNS:
+        rest.pop(name, None)
+    return rest or None
+
+
+def row_to_job(row: Sequence[Any]) -> Job:
+    timing: dict[str, Any] = {
+        "schedule_type": row[3],
+        "schedule_time": row[5],
+        "cron_expression": row[6],
+        **(row[7] or {}),
+    }
+    return Job(
+        job_id=row[0],
+        tenant=row[1],
+        name=row[2],
+        schedule=msgspec.convert(timing, Schedule),
+        status=JobStatus(row[4]),
+        payload=row[8],
+        target=row[9],
+        max_retries=row[10],
+        priority=row[11],
+        pool=row[12],
+        timeout_seconds=row[13],
+        start_deadline_seconds=row[14],
+        expires_at=row[15],
+        overlap=Overlap(row[16]),
+        ordering_key=row[17],
+        concurrency_key=row[18],
+        max_concurrency=row[19],
+        tags=tuple(row[20] or ()),
+        policy=msgspec.convert(row[21] or {}, Policy),
+        after=msgspec.convert(row[26] or [], tuple[Upstream, ...]),
+        version=row[22],
+        created_at=row[23],
+        updated_at=row[24],
+        repeats=row[25],
+    )
+
+
+def row_to_run(row: Sequence[Any]) -> Run:
+    fire = fire_of(row[0])
+    return Run(
+        run_id=row[0],
+        job_id=row[1],
+        tenant=row[2],
+        pool=row[3],
+        origin=row[4],
+        state=RunState(row[5]),
+        fire_at=fire,
+        due_at=fire + timedelta(milliseconds=row[10]),
+        priority=row[6],
+        fence=row[7],
+        attempt_number=row[8],
+        losses=row[9],
+        created_at=row[11],
+        modified_time=row[12],
+        start_time=row[13],
+        end_time=row[14],
+        excused=row[15],
+        wake_at=row[16],
+        executor_id=row[17],
+        reason=None if row[18] is None else SkipReason(row[18]),
+        error_message=row[19],
+        missed_to=row[20],
+        missed_count=row[21],
+        result=row[22],
+        stdout=row[23],
+        stderr=row[24],
+        log_url=row[25],
+    )
+
+
+def row_to_due(row: Sequence[Any]) -> Due:
+    """run_id, tenant, pool, priority, delay_ms, fence; then, for a woken run, its wake-up time."""
+    due = fire_of(row[0]) + timedelta(milliseconds=row[4])
+    if len(row) > 6 and row[6] is not None:
+        due = max(due, row[6])
+    return Due(row[0], row[1], row[2], row[3], due, row[5])
+
+
+def runs_to_columns(runs: Sequence[Run], slotted: Sequence[bool]) -> dict[str, Any]:
+    """Everything of a run that can change, for `write_runs`."""
+    return {
+        "run_ids": uuids(run.run_id for run in runs),
+        "first": min(run.run_id for run in runs),
+        "last": max(run.run_id for run in runs),
+        "states": ints(run.state for run in runs),
+        "fences": ints(run.fence for run in runs),
+        "attempt_numbers": ints(run.attempt_number for run in runs),
+        "losses": ints(run.losses for run in runs),
+        "slotted": bools(slotted),
+        "excused": bools(run.excused for run in runs),
+        "wake_ats": instants(run.wake_at for run in runs),
+        "start_times": instants(run.start_time for run in runs),
+        "end_times": instants(run.end_time for run in runs),
+        "executor_ids": texts(run.executor_id for run in runs),
+        "reasons": ints(run.reason for run in runs),
+        "error_messages": texts(run.error_message for run in runs),
+        "log_urls": texts(run.log_url for run in runs),
+        "results": jsons([run.result for run in runs]),
+        "stdouts": texts(run.stdout for run in runs),
+        "stderrs": texts(run.stderr for run in runs),
+    }
+
+
+def new_runs_to_columns(runs: Sequence[NewRun]) -> dict[str, PackedArray]:
+    return {
+        "run_ids": uuids(run.run_id for run in runs),
+        "run_job_ids": uuids(run.job.job_id for run in runs),
+        "run_tenants": texts(run.job.tenant for run in runs),
+        "run_pools": texts(run.pool for run in runs),
+        "run_origins": texts(run.origin for run in runs),
+        "run_priorities": ints(run.job.priority for run in runs),
+        "run_states": ints(run.state for run in runs),
+        "run_slotted": bools(_is_ordered(run) for run in runs),
+        "run_delays": ints(run.delay_ms for run in runs),
+        "run_fires": instants(run.fire_at for run in runs),
+    }
+
+
+def queue_places(runs: Sequence[NewRun]) -> dict[str, PackedArray] | None:
+    """A place in line for each run that is ordered, for `join_queue`; None where there is none."""
+    places = [(key, run) for run in runs for key in _order_keys(run)]
+    if not places:
+        return None
+    return {
+        "keys": texts(key for key, _ in places),
+        "fires": instants(run.fire_at for _, run in places),
+        "run_ids": uuids(run.run_id for _, run in places),
+        "limits": ints(1 for _ in places),
+    }
+
+
+def _is_ordered(run: NewRun) -> bool:
+    job = run.job
+    return job.ordering_key is not None or job.overlap is Overlap.QUEUE
+
+
+def _order_keys(run: NewRun) -> list[str]:
+    if not _is_ordered(run):
+        return []
+    return [key.name for key in slot_keys(run.job, run.pool) if key.kind is SlotKind.ORDER]
+
+
+def attempts_to_columns(attempts: Sequence[Attempt], tenants: Sequence[str]) -> dict[str, Any]:
+    return {
+        "run_ids": uuids(attempt.run_id for attempt in attempts),
+        "fences": ints(attempt.fence for attempt in attempts),
+        "tenants": texts(tenants),
+        "attempt_numbers": ints(attempt.attempt_number for attempt in attempts),
+        "verdicts": texts(attempt.verdict for attempt in attempts),
+        "started_ats": instants(attempt.started_at for attempt in attempts),
+        "ended_ats": instants(attempt.ended_at for attempt in attempts),
+        "executor_ids": texts(attempt.executor_id for attempt in attempts),
+        "error_messages": texts(attempt.error_message for attempt in attempts),
+    }

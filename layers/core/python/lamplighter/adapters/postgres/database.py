@@ -1,0 +1,117 @@
+"""Connections to PostgreSQL: bounded transactions, bounded retries, and one error for callers."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import msgspec
+import psycopg
+from psycopg import Connection, Cursor, errors, sql
+from psycopg.types.json import set_json_loads
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from lamplighter.adapters.postgres import arrays
+from lamplighter.domain.errors import LedgerUnavailable
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+
+
+class Moved(Exception):
+    """What was peeked at without a lock has changed under it: the transaction starts over."""
+
+
+# All mean "nothing happened, and the same call may work now".
+_TRY_AGAIN = (errors.SerializationFailure, errors.DeadlockDetected, Moved)
+_TRIES = 5
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """How long the server lets a transaction go on, in milliseconds."""
+
+    statement: int = 10_000
+    lock: int = 3_000
+    idle_in_transaction: int = 10_000
+
+    def as_options(self) -> str:
+        values = {
+            "statement_timeout": self.statement,
+            "lock_timeout": self.lock,
+            "idle_in_transaction_session_timeout": self.idle_in_transaction,
+            # A plan made for the ids at hand touches only their partitions.
+            "plan_cache_mode": "force_custom_plan",
+            "jit": "off",
+            "timezone": "UTC",
+        }
+        return " ".join(f"-c {name}={value}" for name, value in values.items())
+
+
+class Database:
+    """A pool of connections. What goes wrong gets its name here."""
+
+    def __init__(self, url: str, *, max_size: int = 8, bounds: Bounds | None = None) -> None:
+        options = (bounds or Bounds()).as_options()
+        self._pool = ConnectionPool(
+            url,
+            kwargs={"options": options, "autocommit": True, "connect_timeout": 5},
+            configure=_configure,
+            min_size=0,
+            max_size=max_size,
+            timeout=5,
+            open=False,
+        )
+        self._opening = threading.Lock()
+
+    def run(self, work: Callable[[Cursor[Row]], T]) -> T:
+        """Do `work` in one transaction; again, a bounded number of times, when it met another."""
+        for last_try in (*[False] * (_TRIES - 1), True):
+            try:
+                with self._connection() as conn, conn.transaction(), conn.cursor() as cursor:
+                    return work(cursor)
+            except _TRY_AGAIN as error:
+                if last_try:
+                    raise LedgerUnavailable(f"gave way {_TRIES} times: {error}") from error
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    def statement(self, query: bytes, params: dict[str, Any]) -> list[Row]:
+        """One statement that is a transaction of its own: one round trip, the fast way."""
+        for last_try in (*[False] * (_TRIES - 1), True):
+            try:
+                with self._connection() as conn, conn.cursor(binary=True) as cursor:
+                    cursor.execute(query, params)
+                    return cursor.fetchall() if cursor.description else []
+            except _TRY_AGAIN as error:
+                if last_try:
+                    raise LedgerUnavailable(f"gave way {_TRIES} times: {error}") from error
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    def command(self, command: sql.Composed) -> None:
+        """Something that PostgreSQL does outside transactions only."""
+        with self._connection() as conn:
+            conn.execute(command)
+
+    @contextmanager
+    def _connection(self) -> Iterator[Connection[Row]]:
+        """A connection; "not reachable" and "not in time" become one error."""
+        self._open()
+        try:
+            with self._pool.connection() as conn:
+                yield conn
+        except _TRY_AGAIN:
+            raise
+        except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout) as error:
+            raise LedgerUnavailable(str(error)) from error
+
+    def _open(self) -> None:
+        if self._pool.closed:
+            with self._opening:
+                self._pool.open()
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+def _configure(conn: Connection[Row]) -> None:
+    set_json_loads(msgspec.json.decode, conn)
+    arrays.register(conn)

@@ -1,0 +1,139 @@
+"""Outcomes: ordinary successes in one statement, everything else judged under lock."""
+
+import random
+from collections.abc import Sequence
+from uuid import UUID
+
+from psycopg import Cursor
+
+from lamplighter.adapters.postgres.arrays import instants, ints, jsons, texts, uuids
+from lamplighter.adapters.postgres.database import Database, Row
+from lamplighter.adapters.postgres.locked import LockedRuns
+from lamplighter.adapters.postgres.queries import queries
+from lamplighter.domain import transitions
+from lamplighter.domain.retry import TIMED_OUT, AttemptError, RetryAt, after_failure
+from lamplighter.domain.run import Outcome, Recorded, Run, Settled, Verdict
+from lamplighter.domain.states import RunState, SkipReason
+
+_SQL = queries("finish")
+_NOT_STARTED = (RunState.SCHEDULED, RunState.BLOCKED, RunState.PARKED)
+
+# Where a run stands after an outcome was recorded; a report that finds it there is a repetition.
+_AFTER = {
+    Verdict.SUCCESS: {RunState.SUCCESS},
+    Verdict.FAILED: {RunState.FAILED, RunState.RETRYING, RunState.CANCELLED},
+    Verdict.TIMED_OUT: {RunState.TIMED_OUT, RunState.RETRYING, RunState.CANCELLED},
+    Verdict.CANCELLED: {RunState.CANCELLED},
+    Verdict.RELEASED: {RunState.SCHEDULED, RunState.CANCELLED},
+}
+
+
+class PostgresOutcomes:
+    _db: Database
+
+    def finish(self, outcomes: Sequence[Outcome]) -> list[Settled]:
+        settled = self._finish_plain([o for o in outcomes if o.verdict is Verdict.SUCCESS])
+        rest = [outcome for outcome in outcomes if outcome.run_id not in settled]
+        if rest:
+            settled |= self._db.run(lambda cursor: _finish_judged(cursor, rest))
+        return [settled[outcome.run_id] for outcome in outcomes]
+
+    def _finish_plain(self, outcomes: Sequence[Outcome]) -> dict[UUID, Settled]:
+        if not outcomes:
+            return {}
+        ordered = sorted(outcomes, key=lambda outcome: outcome.run_id)
+        rows = self._db.statement(
+            _SQL["finish_plain"],
+            {
+                "run_ids": uuids(o.run_id for o in ordered),
+                "fences": ints(o.fence for o in ordered),
+                "ended_ats": instants(o.ended_at for o in ordered),
+                "results": jsons([o.result for o in ordered]),
+                "stdouts": texts(o.stdout for o in ordered),
+                "stderrs": texts(o.stderr for o in ordered),
+                "log_urls": texts(o.log_url for o in ordered),
+                "first": ordered[0].run_id,
+                "last": ordered[-1].run_id,
+            },
+        )
+        accepted, success = Recorded.ACCEPTED, RunState.SUCCESS
+        return {run: Settled(run, job, accepted, success) for run, job in rows}
+
+    def skip(self, run_ids: Sequence[UUID], reason: SkipReason) -> list[Settled]:
+        def work(cursor: Cursor[Row]) -> list[Settled]:
+            locked = LockedRuns(cursor, run_ids)
+            settled = [_skip(locked, run_id, reason) for run_id in run_ids]
+            locked.write()
+            return settled
+
+        return self._db.run(work)
+
+
+def _finish_judged(cursor: Cursor[Row], outcomes: Sequence[Outcome]) -> dict[UUID, Settled]:
+    locked = LockedRuns(cursor, {outcome.run_id for outcome in outcomes})
+    settled: dict[UUID, Settled] = {}
+    for outcome in outcomes:
+        run = locked.runs.get(outcome.run_id)
+        if run is None:
+            settled[outcome.run_id] = Settled(outcome.run_id, None, Recorded.STALE, None)
+        elif outcome.run_id not in settled:
+            settled[outcome.run_id] = _settle(locked, run, outcome)
+    locked.write()
+    return settled
+
+
+def _settle(locked: LockedRuns, run: Run, outcome: Outcome) -> Settled:
+    if run.fence != outcome.fence or run.state not in (RunState.RUNNING, RunState.CANCELLING):
+        same = run.fence == outcome.fence and run.state in _AFTER[outcome.verdict]
+        return _answer(run, Recorded.REPEATED if same else Recorded.STALE)
+    if outcome.verdict is not Verdict.SUCCESS and outcome.verdict is not Verdict.RELEASED:
+        attempt = transitions.attempt_of(run, outcome.verdict.value, outcome.error, locked.now)
+        locked.note(attempt)
+    return _answer(locked.put(_after(locked, run, outcome)), Recorded.ACCEPTED)
+
+
+def _after(locked: LockedRuns, run: Run, outcome: Outcome) -> Run:
+    now, stopping = locked.now, run.state is RunState.CANCELLING
+    match outcome.verdict:
+        case Verdict.SUCCESS:
+            return transitions.ended(run, RunState.SUCCESS, outcome, now)
+        case Verdict.RELEASED if not stopping:
+            return transitions.released(run, now)
+        case Verdict.FAILED | Verdict.TIMED_OUT if not stopping:
+            return _after_failure(locked, run, outcome)
+        case _ if stopping:
+            return transitions.ended(run, RunState.CANCELLED, outcome, now)
+        case _:  # the worker says cancelled, and nobody had asked: it stopped by itself
+            return transitions.ended(
+                transitions.cancelling(run, now), RunState.CANCELLED, outcome, now
+            )
+
+
+def _after_failure(locked: LockedRuns, run: Run, outcome: Outcome) -> Run:
+    job = locked.jobs[run.run_id]
+    kind = TIMED_OUT if outcome.verdict is Verdict.TIMED_OUT else "failed"
+    ruling = after_failure(
+        attempt_number=run.attempt_number,
+        max_retries=job.max_retries,
+        error=AttemptError(kind, outcome.error or "", outcome.retryable),
+        backoff=job.policy.backoff,
+        failed_at=locked.now,
+        draw=random.random(),  # noqa: S311 - spreads retries, guards nothing
+    )
+    if isinstance(ruling, RetryAt):
+        return transitions.retrying(run, ruling, outcome, locked.now)
+    return transitions.ended(run, ruling.state, outcome, locked.now)
+
+
+def _skip(locked: LockedRuns, run_id: UUID, reason: SkipReason) -> Settled:
+    run = locked.runs.get(run_id)
+    if run is None:
+        return Settled(run_id, None, Recorded.STALE, None)
+    if run.state in _NOT_STARTED and run.start_time is None:
+        return _answer(locked.put(transitions.skipped(run, reason, locked.now)), Recorded.ACCEPTED)
+    repeated = run.state is RunState.SKIPPED and run.reason is reason
+    return _answer(run, Recorded.REPEATED if repeated else Recorded.STALE)
+
+
+def _answer(run: Run, recorded: Recorded) -> Settled:
+    return Settled(run.run_id, run.job_id, recorded, run.state, run.wake_at)

@@ -1,0 +1,105 @@
+"""A job's future in the ledger: taken away, written anew, passed on to dependents."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from psycopg import Cursor
+
+from lamplighter.adapters.postgres.arrays import uuids
+from lamplighter.adapters.postgres.database import Row
+from lamplighter.adapters.postgres.dependents import judge_blocked
+from lamplighter.adapters.postgres.graph import Graph
+from lamplighter.adapters.postgres.keys import Keys
+from lamplighter.adapters.postgres.locked import LockedRuns
+from lamplighter.adapters.postgres.queries import queries
+from lamplighter.adapters.postgres.submit import insert_runs
+from lamplighter.domain.dependents import runs_of_dependents, upstream_ids
+from lamplighter.domain.ids import BY_SCHEDULE, first_run_id
+from lamplighter.domain.job import Job
+from lamplighter.domain.policy import ScheduleType
+from lamplighter.domain.run import NewRun, Run, new_runs
+from lamplighter.domain.states import RunState
+
+_SQL = queries("change")
+_NOT_YET = (RunState.SCHEDULED, RunState.BLOCKED)
+_OPEN_SINCE = timedelta(days=8)
+
+
+def forget_future(cursor: Cursor[Row], job_id: UUID) -> None:
+    """Remove the schedule and the runs ahead, the job's own and those it gave to others."""
+    cursor.execute(_SQL["delete_schedule"], {"job_id": job_id})
+    below = [job.job_id for job in Graph(cursor).dependents_below([job_id])]
+    now: datetime = cursor.execute("SELECT clock_timestamp()").fetchall()[0][0]
+    ahead: list[UUID] = []
+    for each in (job_id, *below):
+        params = {"job_id": each, "since": first_run_id(now)}
+        ahead += [row[0] for row in cursor.execute(_SQL["open_runs"], params, binary=True)]
+    locked = LockedRuns(cursor, ahead)
+    _delete(cursor, [run for run in locked.runs.values() if _may_go(run, locked.now)], locked)
+
+
+def _may_go(run: Run, now: datetime) -> bool:
+    never_started = run.state in _NOT_YET and run.start_time is None
+    return never_started and run.origin == BY_SCHEDULE and run.fire_at > now
+
+
+def _delete(cursor: Cursor[Row], runs: Sequence[Run], locked: LockedRuns) -> None:
+    if not runs:
+        return
+    ids = sorted(run.run_id for run in runs)
+    left = Keys(cursor).leave({run_id: frozenset() for run_id in ids})
+    params = {"run_ids": uuids(ids), "first": ids[0], "last": ids[-1]}
+    cursor.execute(_SQL["delete_runs"], params)
+    locked.hand_on(left)
+
+
+def write_first_runs(
+    cursor: Cursor[Row],
+    job: Job,
+    first_fire: datetime | None,
+    next_fire: datetime | None,
+    version: int,
+) -> None:
+    """What a submission would have written for this job: its first runs, or its place in line."""
+    ready_to: datetime = cursor.execute(_SQL["ready_to"]).fetchall()[0][0]
+    inside = first_fire is not None and first_fire < ready_to
+    runs: list[NewRun] = []
+    if first_fire is not None and inside:
+        runs = new_runs(job, first_fire, blocked=bool(job.after))
+    insert_runs(cursor, runs)
+    next_fire_at = next_fire if inside else first_fire
+    if next_fire_at is not None:
+        params = {"job_id": job.job_id, "tenant": job.tenant, "version": version}
+        cursor.execute(_SQL["insert_schedule"], params | {"next_fire_at": next_fire_at})
+    starts = [job.job_id]
+    blocked = block_dependents(cursor, starts, ready_to, itself=job)
+    judge_blocked(
+        cursor, [run.run_id for run in [*runs, *blocked] if run.state is RunState.BLOCKED]
+    )
+
+
+def block_dependents(
+    cursor: Cursor[Row],
+    job_ids: Iterable[UUID],
+    ready_to: datetime,
+    itself: Job | None = None,
+) -> list[NewRun]:
+    """Blocked runs for everything that takes its fires from these jobs, directly or not."""
+    graph = Graph(cursor)
+    waiting = graph.dependents_below(list(job_ids))
+    if itself is not None and itself.schedule.schedule_type is ScheduleType.AFTER:
+        waiting = [itself, *waiting]
+    if not waiting:
+        return []
+    now: datetime = cursor.execute("SELECT clock_timestamp()").fetchall()[0][0]
+    names = {up for job in waiting for up in upstream_ids(job)} | {job.job_id for job in waiting}
+    seen = graph.seen(names, now - _OPEN_SINCE)
+    blocked = [
+        run
+        for job, fire in runs_of_dependents(waiting, seen)
+        if fire < ready_to
+        for run in new_runs(job, fire, blocked=True)
+    ]
+    written = insert_runs(cursor, blocked)
+    return [run for run in blocked if run.run_id in written]

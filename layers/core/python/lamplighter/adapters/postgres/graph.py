@@ -1,0 +1,91 @@
+"""Edges between jobs: checked under the tenant's graph lock, in the submitting transaction."""
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from psycopg import Cursor
+
+from lamplighter.adapters.postgres.arrays import ints, texts, uuids
+from lamplighter.adapters.postgres.codec import row_to_job
+from lamplighter.adapters.postgres.database import Row
+from lamplighter.adapters.postgres.queries import queries
+from lamplighter.domain.dependents import SeenUpstream, follow, in_order, upstream_ids
+from lamplighter.domain.graph import check_graph
+from lamplighter.domain.ids import fire_of, first_run_id
+from lamplighter.domain.job import Job, JobStatus
+
+_SQL = queries("graph")
+
+
+class Graph:
+    def __init__(self, cursor: Cursor[Row]) -> None:
+        self._cursor = cursor
+
+    def _jobs(self, name: str, job_ids: Collection[UUID], **params: str) -> dict[UUID, Job]:
+        if not job_ids:
+            return {}
+        all_params = {"job_ids": uuids(job_ids), **params}
+        rows = self._cursor.execute(_SQL[name], all_params, binary=True).fetchall()
+        return {row[0]: row_to_job(row) for row in rows}
+
+    def admit(self, tenant: str, jobs: Sequence[Job]) -> list[Job]:
+        """The jobs, upstream first, each knowing whether it repeats; refuses bad edges."""
+        self._cursor.execute(_SQL["lock_graph"], {"tenant": tenant})
+        new = {job.job_id: upstream_ids(job) for job in jobs}
+        outside = {up for ups in new.values() for up in ups} - new.keys()
+        known = self._jobs("lock_jobs", outside, tenant=tenant)
+        alive = {job_id: job for job_id, job in known.items() if job.status < JobStatus.CANCELLED}
+        check_graph(new, self._edges_above(alive))
+        resolved = dict(alive)
+        for job in in_order(jobs):
+            resolved[job.job_id] = follow(job, [resolved[up] for up in upstream_ids(job)])
+        return [resolved[job.job_id] for job in in_order(jobs)]
+
+    def _edges_above(self, jobs: Iterable[UUID]) -> dict[UUID, list[UUID]]:
+        edges: dict[UUID, list[UUID]] = {job_id: [] for job_id in jobs}
+        params = {"job_ids": uuids(edges)}
+        for job_id, up in self._cursor.execute(_SQL["edges_above"], params, binary=True).fetchall():
+            edges.setdefault(job_id, []).append(up)
+            edges.setdefault(up, [])
+        return edges
+
+    def insert_edges(self, jobs: Iterable[Job]) -> None:
+        edges = [(job, n, edge) for job in jobs for n, edge in enumerate(job.after)]
+        if not edges:
+            return
+        self._cursor.execute(
+            _SQL["insert_edges"],
+            {
+                "job_ids": uuids(job.job_id for job, _, _ in edges),
+                "upstream_ids": uuids(UUID(edge.job_id) for _, _, edge in edges),
+                "tenants": texts(job.tenant for job, _, _ in edges),
+                "positions": ints(n for _, n, _ in edges),
+                "rules": texts(edge.rule.value for _, _, edge in edges),
+                "withins": ints(edge.within_seconds for _, _, edge in edges),
+            },
+        )
+
+    def delete_edges(self, job_id: UUID) -> None:
+        self._cursor.execute(_SQL["delete_edges"], {"job_id": job_id})
+
+    def dependents_below(self, job_ids: Collection[UUID]) -> list[Job]:
+        """Jobs without a schedule of their own that these give their fires to, upstream first."""
+        return in_order(self._jobs("dependents_below", job_ids).values())
+
+    def direct_dependents(self, job_ids: Collection[UUID]) -> dict[UUID, Job]:
+        return self._jobs("direct_dependents", job_ids)
+
+    def jobs(self, job_ids: Collection[UUID]) -> dict[UUID, Job]:
+        return self._jobs("jobs_by_id", job_ids)
+
+    def seen(self, job_ids: Collection[UUID], since: datetime) -> dict[UUID, SeenUpstream]:
+        """These jobs with the fires that the ledger holds of them."""
+        fires: dict[UUID, set[datetime]] = {job_id: set() for job_id in job_ids}
+        if fires:
+            params = {"job_ids": uuids(fires), "since": first_run_id(since)}
+            rows = self._cursor.execute(_SQL["fires_of_jobs"], params, binary=True).fetchall()
+            for job_id, run_id in rows:
+                fires[job_id].add(fire_of(run_id))
+        jobs = self.jobs(job_ids)
+        return {job_id: SeenUpstream(job, frozenset(fires[job_id])) for job_id, job in jobs.items()}

@@ -1,0 +1,127 @@
+"""The watcher's side of the ledger: plan, page, wake, and the watermark behind it all."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg import Cursor
+
+from lamplighter.adapters.postgres.arrays import instants, ints, texts, uuids
+from lamplighter.adapters.postgres.codec import row_to_due, row_to_job
+from lamplighter.adapters.postgres.database import Database, Row
+from lamplighter.adapters.postgres.futures import block_dependents
+from lamplighter.adapters.postgres.leases import hold_lease
+from lamplighter.adapters.postgres.partitions import ensure_days
+from lamplighter.adapters.postgres.queries import queries
+from lamplighter.adapters.postgres.submit import insert_runs
+from lamplighter.domain.ids import first_run_id, run_id
+from lamplighter.domain.run import Due, new_runs
+from lamplighter.domain.states import RunState
+from lamplighter.ports.ledger import Cursor as LoadCursor
+from lamplighter.ports.ledger import DueSchedule, Lease, Missed, Planned
+
+_SQL = queries("horizon")
+_CHANGE = queries("change")
+_WOKEN_AT_ONCE = 5_000
+
+
+class PostgresHorizon:
+    _db: Database
+
+    def due_schedules(self, until: datetime, limit: int) -> list[DueSchedule]:
+        rows = self._db.statement(_SQL["due_schedules"], {"until": until, "limit": limit})
+        return [DueSchedule(row_to_job(row[1:]), row[0]) for row in rows]
+
+    def plan(self, lease: Lease, planned: Sequence[Planned]) -> list[Due]:
+        days = {fire for each in planned for fire in each.fires}
+        days |= {missed.first for each in planned for missed in each.missed}
+        self._db.run(lambda cursor: ensure_days(cursor, days))
+        return self._db.run(lambda cursor: _plan(cursor, lease, planned))
+
+    def page(self, after: UUID, until: datetime, limit: int) -> list[Due]:
+        params = {"after": after, "until": first_run_id(until), "limit": limit}
+        return [row_to_due(row) for row in self._db.statement(_SQL["page"], params)]
+
+    def wake(self, until: datetime, limit: int) -> list[Due]:
+        rows = self._db.statement(_SQL["wake"], {"until": until, "limit": limit})
+        return sorted((row_to_due(row) for row in rows), key=lambda due: due.due_at)
+
+    def cursor(self) -> LoadCursor:
+        return LoadCursor(*self._db.statement(_SQL["cursor"], {})[0])
+
+    def move_cursor(self, lease: Lease, loaded_to: datetime) -> None:
+        def work(cursor: Cursor[Row]) -> None:
+            hold_lease(cursor, lease)
+            cursor.execute(_SQL["move_cursor"], {"loaded_to": loaded_to})
+
+        self._db.run(work)
+
+    def advance_watermark(self, lease: Lease, to: datetime) -> LoadCursor:
+        while self._db.run(lambda cursor: _pass_candidate(cursor, lease)):
+            pass
+        self._db.statement(_SQL["set_candidate"], {"to": to})
+        while self._db.run(lambda cursor: _pass_candidate(cursor, lease)):
+            pass
+        return self.cursor()
+
+
+def _pass_candidate(cursor: Cursor[Row], lease: Lease) -> bool:
+    """Wake a page of what is left behind; when nothing is, the watermark passes. True: go on."""
+    hold_lease(cursor, lease)
+    rows = cursor.execute(_SQL["passable"]).fetchall()
+    if not rows:
+        return False
+    watermark, candidate = rows[0]
+    params = {"from": first_run_id(watermark), "to": first_run_id(candidate)}
+    woken = cursor.execute(_SQL["wake_unclaimed"], params | {"limit": _WOKEN_AT_ONCE}).fetchall()
+    if not woken:
+        cursor.execute(_SQL["pass_candidate"])
+    return bool(woken)
+
+
+def _plan(cursor: Cursor[Row], lease: Lease, planned: Sequence[Planned]) -> list[Due]:
+    hold_lease(cursor, lease)
+    rows = cursor.execute(_SQL["move_schedules"], _moves(planned), binary=True).fetchall()
+    moved = {row[0] for row in rows}
+    counted = [each for each in planned if each.job.job_id in moved]
+    runs = [
+        run
+        for each in counted
+        for fire in each.fires
+        for run in new_runs(each.job, fire, blocked=bool(each.job.after))
+    ]
+    written = insert_runs(cursor, runs)
+    _insert_missed(cursor, [(each, missed) for each in counted for missed in each.missed])
+    ready_to: datetime = cursor.execute(_CHANGE["ready_to"]).fetchall()[0][0]
+    block_dependents(cursor, moved, ready_to)
+    fresh = [run for run in runs if run.run_id in written]
+    return [run.as_due() for run in fresh if run.state is RunState.SCHEDULED]
+
+
+def _moves(planned: Sequence[Planned]) -> dict[str, Any]:
+    return {
+        "job_ids": uuids(each.job.job_id for each in planned),
+        "seen_fires": instants(each.seen_fire for each in planned),
+        "versions": ints(each.version for each in planned),
+        "next_fires": instants(each.next_fire_at for each in planned),
+    }
+
+
+def _insert_missed(cursor: Cursor[Row], missed: Sequence[tuple[Planned, Missed]]) -> None:
+    rows = [(each.job, pool, gap) for each, gap in missed for pool in each.job.pools]
+    if not rows:
+        return
+    cursor.execute(
+        _SQL["insert_missed"],
+        {
+            "run_ids": uuids(run_id(job.job_id, gap.first, pool) for job, pool, gap in rows),
+            "job_ids": uuids(job.job_id for job, _, _ in rows),
+            "tenants": texts(job.tenant for job, _, _ in rows),
+            "pools": texts(pool for _, pool, _ in rows),
+            "priorities": ints(job.priority for job, _, _ in rows),
+            "reasons": ints(gap.reason for _, _, gap in rows),
+            "missed_tos": instants(gap.last for _, _, gap in rows),
+            "missed_counts": ints(gap.count for _, _, gap in rows),
+        },
+    )

@@ -1,0 +1,32 @@
+"""The ledger on PostgreSQL, put together from its parts."""
+
+from lamplighter.adapters.postgres.calendars import PostgresCalendars
+from lamplighter.adapters.postgres.changes import PostgresChanges
+from lamplighter.adapters.postgres.claims import PostgresClaims
+from lamplighter.adapters.postgres.database import Bounds, Database
+from lamplighter.adapters.postgres.dependents import PostgresDependents
+from lamplighter.adapters.postgres.finish import PostgresOutcomes
+from lamplighter.adapters.postgres.horizon import PostgresHorizon
+from lamplighter.adapters.postgres.leases import PostgresLeases
+from lamplighter.adapters.postgres.partitions import PostgresUpkeep
+from lamplighter.adapters.postgres.reads import PostgresReads
+from lamplighter.adapters.postgres.submit import PostgresSubmissions
+
+
+class PostgresLedger(
+    PostgresSubmissions,
+    PostgresClaims,
+    PostgresOutcomes,
+    PostgresDependents,
+    PostgresChanges,
+    PostgresHorizon,
+    PostgresLeases,
+    PostgresCalendars,
+    PostgresUpkeep,
+    PostgresReads,
+):
+    def __init__(self, url: str, *, max_size: int = 8, bounds: Bounds | None = None) -> None:
+        self._db = Database(url, max_size=max_size, bounds=bounds)
+
+    def close(self) -> None:
+        self._db.close()

@@ -1,0 +1,177 @@
+"""Runs under lock: read together with their jobs and keys, judged in Python, written back at once.
+
+Locks are taken in one order by everybody: keys by name, then runs by id. Which keys there are is
+peeked at without a lock, so it is checked again under it; when they have moved, the transaction
+starts over.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from psycopg import Cursor
+
+from lamplighter.adapters.postgres.arrays import texts, uuids
+from lamplighter.adapters.postgres.codec import (
+    RUN_WIDTH,
+    attempts_to_columns,
+    row_to_job,
+    row_to_run,
+    runs_to_columns,
+)
+from lamplighter.adapters.postgres.database import Moved, Row
+from lamplighter.adapters.postgres.keys import Keys, names_of
+from lamplighter.adapters.postgres.queries import queries
+from lamplighter.domain import transitions
+from lamplighter.domain.job import Job
+from lamplighter.domain.policy import Overlap
+from lamplighter.domain.run import Attempt, Run
+from lamplighter.domain.slots import (
+    KEPT_WHILE_WAITING,
+    KeyState,
+    SlotKey,
+    SlotKind,
+    hand_over,
+    slot_keys,
+)
+from lamplighter.domain.states import RunState
+
+_SQL = queries("runs")
+
+
+class LockedRuns:
+    """The runs asked for, as far as they exist; `put` changes one, `write` makes it so."""
+
+    def __init__(
+        self, cursor: Cursor[Row], run_ids: Iterable[UUID], *, to_claim: bool = False
+    ) -> None:
+        self.runs: dict[UUID, Run] = {}
+        self.jobs: dict[UUID, Job] = {}
+        self._cursor = cursor
+        self._keys = Keys(cursor)
+        self._slotted: dict[UUID, bool] = {}
+        self._changed: dict[UUID, Run] = {}
+        self._leaving: dict[UUID, frozenset[SlotKind]] = {}
+        self._attempts: list[Attempt] = []
+        self._lock(set(run_ids), to_claim=to_claim)
+        self.now: datetime = cursor.execute(b"SELECT clock_timestamp()").fetchall()[0][0]
+
+    def _lock(self, run_ids: set[UUID], *, to_claim: bool) -> None:
+        wanted = run_ids | (self._rivals(run_ids) if to_claim else set())
+        keys = self._needed_keys(wanted, to_claim=to_claim)
+        self._keys.lock(keys)
+        self._load(wanted)
+        if keys and not self._needed_keys(wanted, to_claim=to_claim) <= keys:
+            raise Moved
+        if to_claim and not self._rivals(run_ids) <= wanted:
+            raise Moved
+
+    def _needed_keys(self, run_ids: set[UUID], *, to_claim: bool) -> set[str]:
+        needed = names_of(self._keys.of_runs(run_ids))
+        if to_claim:
+            needed |= {key.name for keys in self._peek(run_ids).values() for key in keys}
+        return needed
+
+    def _rivals(self, run_ids: set[UUID]) -> set[UUID]:
+        """The runs that these would replace: they must be locked too."""
+        contested = {
+            key.name
+            for (_, overlap), keys in self._peek(run_ids).items()
+            for key in keys
+            if overlap is Overlap.REPLACE and key.kind is SlotKind.OVERLAP
+        }
+        states = self._keys.states(contested, depth=10).values()
+        holders = {run_id for state in states for run_id in state.holders.values()}
+        return holders | {waiter.run_id for state in states for waiter in state.waiting}
+
+    def _peek(self, run_ids: set[UUID]) -> dict[tuple[UUID, Overlap], tuple[SlotKey, ...]]:
+        rows = [
+            (row[0], row[3], row_to_job(row[RUN_WIDTH:]))
+            for row in self._rows("peek_runs", run_ids)
+        ]
+        return {(run_id, job.overlap): slot_keys(job, pool) for run_id, pool, job in rows}
+
+    def _rows(self, name: str, run_ids: Iterable[UUID]) -> list[Row]:
+        ids = sorted(run_ids)
+        if not ids:
+            return []
+        params = {"run_ids": uuids(ids), "first": ids[0], "last": ids[-1]}
+        return self._cursor.execute(_SQL[name], params, binary=True).fetchall()
+
+    def _load(self, run_ids: Iterable[UUID]) -> None:
+        for row in self._rows("lock_runs", run_ids):
+            run = row_to_run(row)
+            self.runs[run.run_id] = run
+            self._slotted[run.run_id] = row[RUN_WIDTH - 1]
+            self.jobs[run.run_id] = row_to_job(row[RUN_WIDTH:])
+
+    def put(self, run: Run) -> Run:
+        """Change a run. What has ended leaves every slot and queue; what waits again, its limit."""
+        before = self.runs[run.run_id].state
+        self.runs[run.run_id] = self._changed[run.run_id] = run
+        if run.state.is_final:
+            self._leaving[run.run_id] = frozenset()
+        elif before is RunState.RUNNING and run.state is not RunState.CANCELLING:
+            self._leaving[run.run_id] = KEPT_WHILE_WAITING
+        return run
+
+    def note(self, attempt: Attempt) -> None:
+        self._attempts.append(attempt)
+
+    def states_of(self, keys: Iterable[SlotKey]) -> dict[str, KeyState]:
+        return self._keys.states({key.name for key in keys}, depth=len(self.runs) + 1)
+
+    def join_queue(self, places: Sequence[tuple[SlotKey, Run]]) -> None:
+        if places:
+            self._mark_slotted(run.run_id for _, run in places)
+            self._keys.join_queue(places)
+
+    def take(self, taken: Sequence[tuple[str, int, UUID]]) -> None:
+        if taken:
+            self._mark_slotted(run_id for _, _, run_id in taken)
+            self._keys.take(taken)
+
+    def _mark_slotted(self, run_ids: Iterable[UUID]) -> None:
+        for run_id in run_ids:
+            if not self._slotted[run_id]:
+                self._slotted[run_id] = True
+                self._changed.setdefault(run_id, self.runs[run_id])
+
+    def write(self) -> None:
+        """Write every change, then hand on the slots that were given up."""
+        self._write_runs()
+        leaving, self._leaving = self._leaving, {}
+        slotted = {run_id: kept for run_id, kept in leaving.items() if self._slotted[run_id]}
+        self.hand_on(self._keys.leave(slotted))
+        self._write_attempts()
+
+    def hand_on(self, keys: set[str]) -> None:
+        """Give the free slots of these keys to the first in line, and wake those."""
+        states = self._keys.states(keys, depth=len(self.runs) + 1)
+        handed = [(key, n, run) for key, state in states.items() for n, run in hand_over(state)]
+        self._load(run_id for _, _, run_id in handed if run_id not in self.runs)
+        self.take(handed)
+        for _, _, run_id in handed:
+            self.put(transitions.woken(self.runs[run_id], self.now))
+        self._write_runs()
+
+    def _write_runs(self) -> None:
+        changed, self._changed = list(self._changed.values()), {}
+        if not changed:
+            return
+        slotted = [self._slotted[run.run_id] for run in changed]
+        self._cursor.execute(_SQL["write_runs"], runs_to_columns(changed, slotted))
+        stopping = [run for run in changed if run.state is RunState.CANCELLING]
+        if stopping:
+            workers = texts(run.executor_id for run in stopping)
+            ids = uuids(run.run_id for run in stopping)
+            self._cursor.execute(_SQL["ask_to_stop"], {"run_ids": ids, "worker_ids": workers})
+        ended = [run.run_id for run in changed if run.state.is_final]
+        if ended:
+            self._cursor.execute(_SQL["no_longer_asked"], {"run_ids": uuids(ended)})
+
+    def _write_attempts(self) -> None:
+        attempts, self._attempts = self._attempts, []
+        if attempts:
+            tenants = [self.runs[attempt.run_id].tenant for attempt in attempts]
+            self._cursor.execute(_SQL["insert_attempts"], attempts_to_columns(attempts, tenants))

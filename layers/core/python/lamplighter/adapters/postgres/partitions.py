@@ -1,0 +1,147 @@
+"""The ledger's days: a partition each, made ahead, retired whole.
+
+A table is made beside the ledger and then attached, because attaching lets everybody go on reading
+and writing, and `CREATE TABLE … PARTITION OF` does not.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from psycopg import Cursor, sql
+
+from lamplighter.adapters.postgres.database import Database, Row
+from lamplighter.adapters.postgres.queries import queries
+from lamplighter.domain.ids import first_run_id
+
+_SQL = queries("partitions")
+_DAY = timedelta(days=1)
+_PREFIX = "job_runs_"
+
+
+class PostgresUpkeep:
+    _db: Database
+
+    def ensure_partitions(self, first: datetime, last: datetime) -> None:
+        self._db.run(lambda cursor: ensure_partitions(cursor, first, last))
+
+    def drop_partitions(self, before: datetime) -> list[str]:
+        names = self._db.run(lambda cursor: _retire(cursor, before))
+        return [name for name in names if self._drop(name)]
+
+    def _drop(self, name: str) -> bool:
+        """Detach without blocking anybody, look once more, then drop; or put it back."""
+        table = sql.Identifier(name)
+        self._db.command(
+            sql.SQL("ALTER TABLE job_runs DETACH PARTITION {} CONCURRENTLY").format(table)
+        )
+        return self._db.run(lambda cursor: _drop_detached(cursor, name))
+
+
+def day_of(instant: datetime) -> datetime:
+    return instant.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def ensure_days(cursor: Cursor[Row], fires: Iterable[datetime]) -> None:
+    """Partitions for these fires, wherever they lie: backfill and catch-up reach far back."""
+    missing = {day_of(fire) for fire in fires} - _days(cursor)
+    if missing:
+        cursor.execute(_SQL["lock_partitions"])
+        for day in sorted(missing - _days(cursor)):
+            _make(cursor, day)
+
+
+def _days(cursor: Cursor[Row]) -> set[datetime]:
+    return {_day(row[0]) for row in cursor.execute(_SQL["partitions"])}
+
+
+def ensure_partitions(cursor: Cursor[Row], first: datetime, last: datetime) -> None:
+    cursor.execute(_SQL["lock_partitions"])
+    start, end = day_of(first), day_of(last) + _DAY
+    wanted = {start + n * _DAY for n in range((end - start).days)}
+    for day in sorted(wanted - _days(cursor)):
+        _make(cursor, day)
+    _extend_ready(cursor, start, end)
+
+
+def _extend_ready(cursor: Cursor[Row], first: datetime, end: datetime) -> None:
+    """The days that submissions may write to are one stretch without holes."""
+    ready_from, ready_to = cursor.execute(_SQL["bounds"]).fetchall()[0]
+    if ready_from == ready_to:
+        ready_from, ready_to = first, end
+    elif first <= ready_to and end >= ready_from:
+        ready_from, ready_to = min(first, ready_from), max(end, ready_to)
+    cursor.execute(_SQL["make_ready"], {"ready_from": ready_from, "ready_to": ready_to})
+
+
+def _name(day: datetime) -> str:
+    return f"{_PREFIX}{day:%Y%m%d}"
+
+
+def _day(name: str) -> datetime:
+    return datetime.strptime(name, f"{_PREFIX}%Y%m%d").replace(tzinfo=UTC)
+
+
+def _make(cursor: Cursor[Row], day: datetime) -> None:
+    # Half-empty pages leave room for the claim and the completion on the page of the row itself,
+    # which is what makes them HOT.
+    cursor.execute(
+        sql.SQL(
+            "CREATE TABLE IF NOT EXISTS {table} (LIKE job_runs INCLUDING ALL) WITH "
+            "(fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, "
+            "autovacuum_analyze_scale_factor = 0.02)"
+        ).format(table=sql.Identifier(_name(day)))
+    )
+    _attach(cursor, day)
+
+
+def _attach(cursor: Cursor[Row], day: datetime) -> None:
+    cursor.execute(
+        sql.SQL(
+            "ALTER TABLE job_runs ATTACH PARTITION {table} FOR VALUES FROM ({low}) TO ({high})"
+        ).format(
+            table=sql.Identifier(_name(day)),
+            low=sql.Literal(str(first_run_id(day))),
+            high=sql.Literal(str(first_run_id(day + _DAY))),
+        )
+    )
+
+
+def _retire(cursor: Cursor[Row], before: datetime) -> list[str]:
+    """Days that are over and have no open run; from here on nothing is submitted to them."""
+    cursor.execute(_SQL["lock_partitions"])
+    names = [row[0] for row in cursor.execute(_SQL["partitions"]).fetchall()]
+    old = [name for name in names if name < _name(day_of(before))]
+    settled = [name for name in old if not _has_open_runs(cursor, name)]
+    ready_from, ready_to = cursor.execute(_SQL["bounds"]).fetchall()[0]
+    if settled:
+        newest = _day(settled[-1])
+        params = {"ready_from": max(ready_from, newest + _DAY), "ready_to": ready_to}
+        cursor.execute(_SQL["make_ready"], params)
+    return settled
+
+
+def _has_open_runs(cursor: Cursor[Row], name: str) -> bool:
+    query = sql.SQL("SELECT EXISTS (SELECT FROM {} WHERE status < 10)").format(sql.Identifier(name))
+    return bool(cursor.execute(query).fetchall()[0][0])
+
+
+def _drop_detached(cursor: Cursor[Row], name: str) -> bool:
+    day = _day(name)
+    cursor.execute(_SQL["lock_partitions"])
+    if _has_open_runs(cursor, name):  # written between the look and the detaching
+        _attach(cursor, day)
+        return False
+    table = sql.Identifier(name)
+    # Finished one-off jobs leave with their history, unless another still refers to them.
+    cursor.execute(
+        sql.SQL(
+            "DELETE FROM jobs AS j USING {} AS r WHERE j.job_id = r.job_id AND NOT j.repeats "
+            "AND NOT EXISTS (SELECT FROM job_runs AS o WHERE o.job_id = j.job_id) "
+            "AND NOT EXISTS (SELECT FROM schedules AS s WHERE s.job_id = j.job_id) "
+            "AND NOT EXISTS (SELECT FROM job_dependencies AS d WHERE d.upstream_id = j.job_id)"
+        ).format(table)
+    )
+    bounds = {"first": first_run_id(day), "last": first_run_id(day + _DAY)}
+    cursor.execute(_SQL["forget_attempts"], bounds)
+    cursor.execute(sql.SQL("DROP TABLE {}").format(table))
+    return True

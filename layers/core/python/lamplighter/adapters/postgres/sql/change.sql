@@ -1,0 +1,62 @@
+-- name: lock_job
+SELECT {job_columns} FROM jobs AS j
+WHERE j.tenant = %(tenant)s AND j.job_id = %(job_id)s FOR UPDATE OF j;
+
+-- name: archive_job
+-- Keep what the job was until now, before it is changed.
+INSERT INTO job_versions (job_id, version, tenant, valid_from, valid_to, job)
+SELECT job_id, version, tenant, updated_at, clock_timestamp(), %(job)s
+FROM jobs WHERE job_id = %(job_id)s;
+
+-- name: set_status
+UPDATE jobs SET status = %(status)s, version = version + 1, updated_at = clock_timestamp()
+WHERE job_id = %(job_id)s;
+
+-- name: follow_version
+-- The schedule's row names the version it was computed from: planning checks that it still holds.
+UPDATE schedules SET version = %(version)s WHERE job_id = %(job_id)s;
+
+-- name: replace_job
+UPDATE jobs AS j
+SET name = given.name, schedule_type = given.schedule_type, schedule_time = given.schedule_time,
+    cron_expression = given.cron_expression, timing = given.timing, payload = given.payload,
+    target = given.target, max_retries = given.max_retries, priority = given.priority,
+    pool = given.pool, timeout_seconds = given.timeout_seconds,
+    start_deadline_seconds = given.start_deadline_seconds, expires_at = given.expires_at,
+    overlap = given.overlap, ordering_key = given.ordering_key,
+    concurrency_key = given.concurrency_key, max_concurrency = given.max_concurrency,
+    repeats = given.repeats, has_upstreams = given.has_upstreams,
+    tags = CASE WHEN given.tags IS NOT NULL THEN string_to_array(given.tags, E'\x1f') END,
+    policy = given.policy, version = j.version + 1, updated_at = clock_timestamp()
+FROM unnest(%(job_ids)s, %(tenants)s, %(names)s, %(schedule_types)s, %(schedule_times)s,
+            %(cron_expressions)s, %(timings)s, %(payloads)s, %(targets)s, %(max_retries)s,
+            %(priorities)s, %(pools)s, %(timeouts)s, %(start_deadlines)s, %(expiries)s,
+            %(overlaps)s, %(ordering_keys)s, %(concurrency_keys)s, %(max_concurrencies)s,
+            %(repeats)s, %(have_upstreams)s, %(tags)s, %(policies)s)
+     AS given (job_id, tenant, name, schedule_type, schedule_time, cron_expression, timing,
+               payload, target, max_retries, priority, pool, timeout_seconds,
+               start_deadline_seconds, expires_at, overlap, ordering_key, concurrency_key,
+               max_concurrency, repeats, has_upstreams, tags, policy)
+WHERE j.job_id = given.job_id;
+
+-- name: delete_schedule
+DELETE FROM schedules WHERE job_id = %(job_id)s;
+
+-- name: insert_schedule
+INSERT INTO schedules (job_id, tenant, next_fire_at, version)
+VALUES (%(job_id)s, %(tenant)s, %(next_fire_at)s, %(version)s)
+ON CONFLICT (job_id) DO UPDATE
+SET next_fire_at = excluded.next_fire_at, version = excluded.version;
+
+-- name: open_runs
+-- Every run of a job that has not ended.
+SELECT run_id FROM job_runs
+WHERE job_id = %(job_id)s AND run_id >= %(since)s AND status < 10;
+
+-- name: delete_runs
+-- Runs that will not be: their fires lie ahead, and the schedule no longer has them.
+DELETE FROM job_runs
+WHERE run_id = ANY(%(run_ids)s) AND run_id BETWEEN %(first)s AND %(last)s;
+
+-- name: ready_to
+SELECT ready_to FROM ledger_bounds;

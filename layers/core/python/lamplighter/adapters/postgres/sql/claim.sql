@@ -1,0 +1,104 @@
+-- name: claim_plain
+-- Give a batch of runs to one worker; returns only those that were free and where nothing needs
+-- judging: no slots, no pause, on time. The rest is judged one by one (claim_judged).
+-- The fence rises with every claim, so a worker that was thought dead changes nothing later.
+-- The bounds on run_id keep other days' partitions out of the plan.
+WITH wanted AS (
+    SELECT * FROM unnest(%(run_ids)s, %(fences)s, %(fires)s) AS given (run_id, fence, fire_at)
+), claimed AS (
+    UPDATE job_runs AS r
+    SET status = 4, fence = r.fence + 1, executor_id = %(worker_id)s,
+        start_time = clock_timestamp(), modified_time = clock_timestamp(), wake_at = NULL
+    FROM wanted AS w, jobs AS j
+    WHERE r.run_id = w.run_id AND r.run_id BETWEEN %(first)s AND %(last)s
+      AND j.job_id = r.job_id
+      AND r.fence = w.fence AND r.status IN (1, 5) AND NOT r.slotted
+      AND j.status = 1 AND NOT j.keyed
+      AND (r.status = 5
+           OR w.fire_at + r.delay_ms * interval '1 ms' <= clock_timestamp() + interval '1 s')
+      AND (r.start_time IS NOT NULL
+           OR ((w.fire_at >= now() - interval '60 s' OR r.excused OR r.origin <> 'schedule'
+                OR j.schedule_type NOT IN ('CRON', 'INTERVAL'))
+               AND (j.expires_at IS NULL OR j.expires_at > clock_timestamp())
+               AND (j.start_deadline_seconds IS NULL
+                    OR w.fire_at + r.delay_ms * interval '1 ms'
+                       + j.start_deadline_seconds * interval '1 s' >= clock_timestamp())))
+    RETURNING r.run_id, r.job_id, r.tenant, r.pool, r.fence, r.attempt_number,
+              w.fire_at + r.delay_ms * interval '1 ms' AS due_at,
+              j.name, r.priority, j.timeout_seconds, j.target, j.payload
+), batch AS (
+    INSERT INTO claims AS c (claim_id, worker_id, run_ids)
+    SELECT %(claim_id)s, %(worker_id)s, array_agg(run_id) FROM claimed HAVING count(*) > 0
+    ON CONFLICT (claim_id) DO UPDATE SET run_ids = c.run_ids || excluded.run_ids
+), beat AS (
+    INSERT INTO workers (worker_id, pool, capacity)
+    VALUES (%(worker_id)s, coalesce((SELECT pool FROM claimed LIMIT 1), 'default'), 0)
+    ON CONFLICT (worker_id) DO UPDATE SET heartbeat_at = clock_timestamp()
+)
+SELECT * FROM claimed
+UNION ALL
+SELECT run_id, NULL, '', '', 0, 0, now(), '', 0, NULL, NULL, NULL
+FROM cancellations WHERE worker_id = %(worker_id)s;
+
+-- name: claimed_before
+-- What an earlier call under the same claim_id was given and still holds: its answer was lost.
+SELECT r.run_id, r.fence
+FROM claims AS c CROSS JOIN unnest(c.run_ids) AS held (run_id) JOIN job_runs AS r USING (run_id)
+WHERE c.claim_id = %(claim_id)s AND c.worker_id = %(worker_id)s
+  AND r.status = 4 AND r.executor_id = %(worker_id)s;
+
+-- name: record_claim
+INSERT INTO claims AS c (claim_id, worker_id, run_ids)
+VALUES (%(claim_id)s, %(worker_id)s, %(run_ids)s)
+ON CONFLICT (claim_id) DO UPDATE SET run_ids = c.run_ids || excluded.run_ids;
+
+-- name: heartbeat
+-- The worker lives; returns its runs that somebody wants stopped.
+WITH beat AS (
+    INSERT INTO workers (worker_id, pool, capacity)
+    VALUES (%(worker_id)s, %(pool)s, %(capacity)s)
+    ON CONFLICT (worker_id) DO UPDATE
+    SET heartbeat_at = clock_timestamp(), pool = excluded.pool, capacity = excluded.capacity
+)
+SELECT run_id FROM cancellations WHERE worker_id = %(worker_id)s;
+
+-- name: mark_reported
+UPDATE claims SET reported_at = clock_timestamp()
+WHERE claim_id = ANY(%(claim_ids)s) AND reported_at IS NULL;
+
+-- name: silent_claims
+-- Batches of workers that have not been heard of for so long, as far as the recorder has had its
+-- chance at them: outcomes that were reported may still be on the bus.
+SELECT c.claim_id, c.worker_id, c.run_ids
+FROM workers AS w JOIN claims AS c USING (worker_id)
+WHERE w.heartbeat_at < clock_timestamp() - %(silence)s
+  AND c.claimed_at < clock_timestamp() - %(silence)s
+  AND (c.reported_at IS NULL OR c.reported_at < clock_timestamp() - interval '10 min')
+ORDER BY c.claim_id LIMIT %(limit)s;
+
+-- name: forget_claims
+DELETE FROM claims WHERE claim_id = ANY(%(claim_ids)s);
+
+-- name: forget_workers
+DELETE FROM workers AS w
+WHERE w.heartbeat_at < clock_timestamp() - %(silence)s
+  AND NOT EXISTS (SELECT FROM claims AS c WHERE c.worker_id = w.worker_id);
+
+-- name: forget_done_claims
+-- Batches whose runs have all ended or moved on: nobody will have to look for them.
+DELETE FROM claims WHERE claim_id IN (
+    SELECT c.claim_id FROM claims AS c
+    WHERE c.claimed_at < clock_timestamp() - interval '1 min'
+      AND NOT EXISTS (
+          SELECT FROM unnest(c.run_ids) AS held (run_id) JOIN job_runs AS r USING (run_id)
+          WHERE r.status IN (4, 7) AND r.executor_id = c.worker_id)
+    LIMIT 1000);
+
+-- name: forget_unused_keys
+-- Locks of keys that nobody holds or waits for. Whoever wanted one of them makes it anew.
+DELETE FROM slots WHERE n = 0 AND key IN (
+    SELECT lock.key FROM slots AS lock
+    WHERE lock.n = 0
+      AND NOT EXISTS (SELECT FROM slots AS s WHERE s.key = lock.key AND s.n > 0)
+      AND NOT EXISTS (SELECT FROM slot_queue AS q WHERE q.key = lock.key)
+    LIMIT 1000 FOR UPDATE SKIP LOCKED);

@@ -1,0 +1,14 @@
+-- name: finish_plain
+-- End a batch of successes that hold no slots: the ordinary end, one statement. Fenced, and only
+-- from a state that can end, so that a repeated or late report changes nothing.
+UPDATE job_runs AS r
+SET status = 10, modified_time = clock_timestamp(), error_message = NULL,
+    end_time = greatest(least(coalesce(given.ended_at, clock_timestamp()), clock_timestamp()),
+                        r.start_time),
+    result = given.result, stdout = given.stdout, stderr = given.stderr, log_url = given.log_url
+FROM unnest(%(run_ids)s, %(fences)s, %(ended_ats)s, %(results)s, %(stdouts)s, %(stderrs)s,
+            %(log_urls)s)
+     AS given (run_id, fence, ended_at, result, stdout, stderr, log_url)
+WHERE r.run_id = given.run_id AND r.run_id BETWEEN %(first)s AND %(last)s
+  AND r.fence = given.fence AND r.status = 4 AND NOT r.slotted
+RETURNING r.run_id, r.job_id;

@@ -1,0 +1,84 @@
+-- name: lock_graph
+-- Edges of one tenant are added one submission at a time, so that two cannot close a cycle between
+-- them.
+SELECT pg_advisory_xact_lock(hashtextextended('graph:' || %(tenant)s, 0));
+
+-- name: lock_jobs
+-- Jobs of one tenant, kept from being cancelled or changed until this transaction ends.
+SELECT {job_columns} FROM jobs AS j
+WHERE j.tenant = %(tenant)s AND j.job_id = ANY(%(job_ids)s)
+ORDER BY j.job_id FOR SHARE OF j;
+
+-- name: edges_above
+-- Every edge that can be reached upstream from these jobs.
+WITH RECURSIVE above (job_id, upstream_id) AS (
+    SELECT job_id, upstream_id FROM job_dependencies WHERE job_id = ANY(%(job_ids)s)
+    UNION
+    SELECT d.job_id, d.upstream_id FROM above AS a JOIN job_dependencies AS d
+        ON d.job_id = a.upstream_id
+)
+SELECT job_id, upstream_id FROM above;
+
+-- name: dependents_below
+-- Every job without a schedule of its own that waits for one of these, directly or not.
+WITH RECURSIVE below (job_id) AS (
+    SELECT d.job_id FROM job_dependencies AS d WHERE d.upstream_id = ANY(%(job_ids)s)
+    UNION
+    SELECT d.job_id FROM below AS b JOIN job_dependencies AS d ON d.upstream_id = b.job_id
+)
+SELECT {job_columns} FROM jobs AS j JOIN below USING (job_id)
+WHERE j.schedule_type = 'AFTER' AND j.status <> 3;
+
+-- name: direct_dependents
+SELECT {job_columns} FROM jobs AS j
+WHERE j.status <> 3 AND j.job_id IN (
+    SELECT d.job_id FROM job_dependencies AS d WHERE d.upstream_id = ANY(%(job_ids)s));
+
+-- name: jobs_by_id
+SELECT {job_columns} FROM jobs AS j WHERE j.job_id = ANY(%(job_ids)s);
+
+-- name: fires_of_jobs
+-- The runs by schedule of these jobs that a new dependent would wait for: those still open or to
+-- come, and all of a job that fires once.
+SELECT r.job_id, r.run_id
+FROM jobs AS j JOIN job_runs AS r USING (job_id)
+WHERE j.job_id = ANY(%(job_ids)s) AND r.origin = 'schedule'
+  AND (NOT j.repeats OR (r.status < 10 AND r.run_id >= %(since)s));
+
+-- name: insert_edges
+INSERT INTO job_dependencies (job_id, upstream_id, tenant, position, rule, within_seconds)
+SELECT * FROM unnest(%(job_ids)s, %(upstream_ids)s, %(tenants)s, %(positions)s, %(rules)s,
+                     %(withins)s);
+
+-- name: delete_edges
+DELETE FROM job_dependencies WHERE job_id = %(job_id)s;
+
+-- name: blocked_runs
+-- Blocked runs of these jobs, from a fire on.
+SELECT r.run_id, r.job_id FROM job_runs AS r
+WHERE r.job_id = ANY(%(job_ids)s) AND r.run_id >= %(since)s AND r.status = 2;
+
+-- name: upstream_runs
+-- The runs by schedule of one upstream each, between two keys: what a dependent waits for.
+SELECT given.ask, r.run_id, r.pool, r.status, r.end_time
+FROM unnest(%(asks)s, %(job_ids)s, %(firsts)s, %(lasts)s) AS given (ask, job_id, first, last)
+CROSS JOIN LATERAL (
+    SELECT * FROM job_runs AS r
+    WHERE r.job_id = given.job_id AND r.run_id BETWEEN given.first AND given.last
+      AND r.origin = 'schedule'
+    ORDER BY r.run_id LIMIT 100
+) AS r;
+
+-- name: latest_successes
+-- The newest success by schedule of one upstream each, not later than a key.
+SELECT given.ask, r.run_id, r.pool, r.status, r.end_time
+FROM unnest(%(asks)s, %(job_ids)s, %(firsts)s, %(lasts)s) AS given (ask, job_id, first, last)
+CROSS JOIN LATERAL (
+    SELECT * FROM job_runs AS r
+    WHERE r.job_id = given.job_id AND r.run_id BETWEEN given.first AND given.last
+      AND r.origin = 'schedule' AND r.status = 10
+    ORDER BY r.run_id DESC LIMIT 1
+) AS r;
+
+-- name: jobs_of_runs
+SELECT DISTINCT job_id, clock_timestamp() FROM job_runs WHERE run_id = ANY(%(run_ids)s);

@@ -1,0 +1,89 @@
+-- name: due_schedules
+SELECT s.next_fire_at, {job_columns}
+FROM schedules AS s JOIN jobs AS j USING (job_id)
+WHERE s.next_fire_at < %(until)s ORDER BY s.next_fire_at, s.job_id LIMIT %(limit)s;
+
+-- name: hold_lease
+-- The lease must be this holder's until the transaction ends: a new leader waits for that.
+SELECT epoch FROM leases
+WHERE name = %(name)s AND holder = %(holder)s AND epoch = %(epoch)s FOR SHARE;
+
+-- name: move_schedules
+-- Move schedules on, those that still stand where the planner saw them; returns which moved.
+WITH given AS (
+    SELECT * FROM unnest(%(job_ids)s, %(seen_fires)s, %(versions)s, %(next_fires)s)
+        AS given (job_id, seen_fire, version, next_fire)
+), moved AS (
+    UPDATE schedules AS s SET next_fire_at = given.next_fire
+    FROM given
+    WHERE s.job_id = given.job_id AND s.next_fire_at = given.seen_fire
+      AND s.version = given.version AND given.next_fire IS NOT NULL
+    RETURNING s.job_id
+), gone AS (
+    DELETE FROM schedules AS s USING given
+    WHERE s.job_id = given.job_id AND s.next_fire_at = given.seen_fire
+      AND s.version = given.version AND given.next_fire IS NULL
+    RETURNING s.job_id
+)
+SELECT job_id FROM moved UNION ALL SELECT job_id FROM gone;
+
+-- name: insert_missed
+-- Consecutive fires that will not run, in one row.
+INSERT INTO job_runs (run_id, job_id, tenant, pool, priority, status, reason, end_time, missed_to,
+                      missed_count)
+SELECT run_id, job_id, tenant, pool, priority, 14, reason, clock_timestamp(), missed_to, missed_count
+FROM unnest(%(run_ids)s, %(job_ids)s, %(tenants)s, %(pools)s, %(priorities)s, %(reasons)s,
+            %(missed_tos)s, %(missed_counts)s)
+     AS given (run_id, job_id, tenant, pool, priority, reason, missed_to, missed_count)
+ON CONFLICT (run_id) DO NOTHING;
+
+-- name: page
+-- On schedule: what waits for its time, by key. A range of the primary key, and nothing else.
+SELECT run_id, tenant, pool, priority, delay_ms, fence FROM job_runs
+WHERE run_id > %(after)s AND run_id < %(until)s AND status = 1 AND wake_at IS NULL
+ORDER BY run_id LIMIT %(limit)s;
+
+-- name: wake
+-- Off schedule: what has a wake-up call that is due. The call is moved on by a minute, so that a
+-- message that vanishes is sent again; only a claim, an end or parking silences it.
+WITH due AS (
+    SELECT run_id, wake_at FROM job_runs
+    WHERE wake_at <= %(until)s AND status IN (1, 5)
+    ORDER BY wake_at LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE job_runs AS r SET wake_at = greatest(clock_timestamp(), due.wake_at) + interval '60 s'
+FROM due WHERE r.run_id = due.run_id
+RETURNING r.run_id, r.tenant, r.pool, r.priority, r.delay_ms, r.fence, due.wake_at;
+
+-- name: cursor
+SELECT loaded_to, watermark FROM ledger_bounds;
+
+-- name: move_cursor
+UPDATE ledger_bounds SET loaded_to = %(loaded_to)s;
+
+-- name: set_candidate
+-- Every transaction that was open at this moment has an id below the barrier.
+UPDATE ledger_bounds
+SET candidate = %(to)s, barrier = pg_snapshot_xmax(pg_current_snapshot())
+WHERE candidate IS NULL AND watermark < %(to)s
+  AND %(to)s <= clock_timestamp() - interval '5 s';
+
+-- name: passable
+-- The candidate, once every transaction that was open when it was set has ended.
+SELECT watermark, candidate FROM ledger_bounds
+WHERE barrier <= pg_snapshot_xmin(pg_current_snapshot())
+FOR UPDATE;
+
+-- name: wake_unclaimed
+-- Below the candidate nothing may still wait to be looked at: what is unclaimed gets a wake-up call,
+-- a page at a time. Jitter is kept.
+UPDATE job_runs AS r
+SET wake_at = greatest(clock_timestamp(), fire_of(r.run_id) + r.delay_ms * interval '1 ms')
+FROM (SELECT run_id FROM job_runs
+      WHERE run_id >= %(from)s AND run_id < %(to)s AND status = 1 AND wake_at IS NULL
+      ORDER BY run_id LIMIT %(limit)s FOR NO KEY UPDATE) AS left_behind
+WHERE r.run_id = left_behind.run_id AND r.run_id >= %(from)s AND r.run_id < %(to)s
+RETURNING r.run_id;
+
+-- name: pass_candidate
+UPDATE ledger_bounds SET watermark = candidate, candidate = NULL, barrier = NULL;

@@ -1,0 +1,191 @@
+"""Submissions: jobs, edges and first runs in one transaction, all or nothing."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from psycopg import Cursor
+
+from lamplighter.adapters.postgres.arrays import instants, texts, uuids
+from lamplighter.adapters.postgres.codec import (
+    jobs_to_columns,
+    new_runs_to_columns,
+    queue_places,
+    row_to_due,
+)
+from lamplighter.adapters.postgres.database import Database, Row
+from lamplighter.adapters.postgres.dependents import judge_blocked
+from lamplighter.adapters.postgres.graph import Graph
+from lamplighter.adapters.postgres.partitions import ensure_days
+from lamplighter.adapters.postgres.queries import queries
+from lamplighter.domain.dependents import (
+    SeenUpstream,
+    runs_of_dependents,
+    upstream_ids,
+)
+from lamplighter.domain.errors import IdempotencyConflict, JobEnded, JobNotFound
+from lamplighter.domain.job import Job, JobStatus
+from lamplighter.domain.policy import ScheduleType
+from lamplighter.domain.run import Accepted, Due, NewRun, Submission, new_runs
+from lamplighter.domain.states import RunState
+
+_SQL = queries("submit")
+_RUNS = queries("runs")
+_SLOTS = queries("slots")
+_OPEN_SINCE = timedelta(days=8)  # a blocked or held run is settled within a week
+
+
+class PostgresSubmissions:
+    _db: Database
+
+    def submit(self, submissions: Sequence[Submission]) -> Accepted:
+        distinct = _distinct(submissions)
+        plain = not any(each.job.after or each.fingerprint for each in distinct)
+        ordered = any(queue_places(runs_of(each)) for each in distinct) if plain else True
+        if plain and not ordered:
+            rows = self._db.statement(_SQL["insert_jobs"], _columns(distinct))
+            return _accepted(distinct, rows[0])
+        return self._db.run(lambda cursor: _submit_checked(cursor, distinct))
+
+    def add_run(self, tenant: str, job_id: UUID, origin: str, fire: datetime) -> list[Due]:
+        self._db.run(lambda cursor: ensure_days(cursor, [fire]))
+        return self._db.run(lambda cursor: _add_run(cursor, tenant, job_id, origin, fire))
+
+
+def _distinct(submissions: Sequence[Submission]) -> list[Submission]:
+    """Each job once; the same id for two different bodies is refused."""
+    by_id: dict[UUID, Submission] = {}
+    for each in submissions:
+        first = by_id.setdefault(each.job.job_id, each)
+        if first.fingerprint != each.fingerprint:
+            raise IdempotencyConflict(IdempotencyConflict.__doc__)
+    return list(by_id.values())
+
+
+def runs_of(submission: Submission) -> list[NewRun]:
+    job, fire = submission.job, submission.first_fire
+    return [] if fire is None else new_runs(job, fire, blocked=bool(job.after))
+
+
+def _columns(submissions: Sequence[Submission]) -> dict[str, Any]:
+    jobs = [each.job for each in submissions]
+    runs = [run for each in submissions for run in runs_of(each)]
+    timed = [each for each in submissions if each.first_fire is not None]
+    return {
+        **jobs_to_columns(jobs, [each.fingerprint for each in submissions]),
+        **new_runs_to_columns(runs),
+        "schedule_job_ids": uuids(each.job.job_id for each in timed),
+        "schedule_tenants": texts(each.job.tenant for each in timed),
+        "first_fires": instants(each.first_fire for each in timed),
+        "next_fires": instants(each.next_fire for each in timed),
+    }
+
+
+def _accepted(submissions: Sequence[Submission], row: Row) -> Accepted:
+    created, ready_to = frozenset(row[0] or ()), row[1]
+    runs = [
+        run.as_due()
+        for each in submissions
+        if each.job.job_id in created and each.first_fire is not None
+        for run in runs_of(each)
+        if run.fire_at < ready_to and run.state is RunState.SCHEDULED
+    ]
+    return Accepted(created, runs)
+
+
+def _submit_checked(cursor: Cursor[Row], submissions: Sequence[Submission]) -> Accepted:
+    submissions = _admit(cursor, submissions)
+    row = cursor.execute(_SQL["insert_jobs"], _columns(submissions), binary=True).fetchall()[0]
+    accepted = _accepted(submissions, row)
+    if len(accepted.created) < len(submissions):
+        _check_fingerprints(cursor, submissions, accepted.created)
+    fresh = [each for each in submissions if each.job.job_id in accepted.created]
+    Graph(cursor).insert_edges(each.job for each in fresh)
+    written = [run for each in fresh for run in runs_of(each) if run.fire_at < row[1]]
+    join_queues(cursor, written)
+    freed = _block_dependents(cursor, fresh, row[1])
+    return Accepted(accepted.created, accepted.runs + freed)
+
+
+def _admit(cursor: Cursor[Row], submissions: Sequence[Submission]) -> list[Submission]:
+    """Where there are edges, check them, and bring upstreams before their dependents."""
+    by_id = {each.job.job_id: each for each in submissions}
+    tenants = sorted({each.job.tenant for each in submissions if each.job.after})
+    admitted: dict[UUID, Job] = {}
+    for tenant in tenants:
+        jobs = [each.job for each in submissions if each.job.tenant == tenant]
+        admitted |= {job.job_id: job for job in Graph(cursor).admit(tenant, jobs)}
+    order = [*admitted, *(job_id for job_id in by_id if job_id not in admitted)]
+    return [
+        Submission(
+            admitted.get(job_id, by_id[job_id].job),
+            by_id[job_id].first_fire,
+            by_id[job_id].next_fire,
+            by_id[job_id].fingerprint,
+        )
+        for job_id in order
+    ]
+
+
+def _check_fingerprints(
+    cursor: Cursor[Row], submissions: Sequence[Submission], created: frozenset[UUID]
+) -> None:
+    asked = {each.job.job_id: each for each in submissions if each.job.job_id not in created}
+    params = {"job_ids": uuids(asked)}
+    for job_id, tenant, known in cursor.execute(_SQL["fingerprints"], params, binary=True):
+        same_body = known is not None and known == asked[job_id].fingerprint
+        if not same_body or tenant != asked[job_id].job.tenant:
+            raise IdempotencyConflict(IdempotencyConflict.__doc__)
+
+
+def join_queues(cursor: Cursor[Row], runs: Sequence[NewRun]) -> None:
+    places = queue_places(runs)
+    if places is not None:
+        cursor.execute(_SLOTS["join_queue"], places)
+
+
+def insert_runs(cursor: Cursor[Row], runs: Sequence[NewRun]) -> set[UUID]:
+    if not runs:
+        return set()
+    rows = cursor.execute(_RUNS["insert_runs"], new_runs_to_columns(runs), binary=True).fetchall()
+    written = {row[0] for row in rows}
+    join_queues(cursor, [run for run in runs if run.run_id in written])
+    return written
+
+
+def _block_dependents(
+    cursor: Cursor[Row], fresh: Sequence[Submission], ready_to: datetime
+) -> list[Due]:
+    """Blocked runs for the new jobs without a schedule; those whose upstreams are done go free."""
+    waiting = [each.job for each in fresh if each.job.schedule.schedule_type is ScheduleType.AFTER]
+    gated = [each for each in fresh if each.job.after]
+    if not gated:
+        return []
+    now: datetime = cursor.execute("SELECT clock_timestamp()").fetchall()[0][0]
+    names = {up for job in waiting for up in upstream_ids(job)} - {job.job_id for job in waiting}
+    seen: dict[UUID, SeenUpstream] = Graph(cursor).seen(names, now - _OPEN_SINCE)
+    blocked = [
+        run
+        for job, fire in runs_of_dependents(waiting, seen)
+        if fire < ready_to
+        for run in new_runs(job, fire, blocked=True)
+    ]
+    insert_runs(cursor, blocked)
+    own = [run for each in gated for run in runs_of(each) if run.fire_at < ready_to]
+    return judge_blocked(cursor, [run.run_id for run in [*blocked, *own]]).due
+
+
+def _add_run(
+    cursor: Cursor[Row], tenant: str, job_id: UUID, origin: str, fire: datetime
+) -> list[Due]:
+    job = Graph(cursor).jobs([job_id]).get(job_id)
+    if job is None or job.tenant != tenant:
+        raise JobNotFound(f"no job {job_id}")
+    if job.status >= JobStatus.CANCELLED:
+        raise JobEnded(JobEnded.__doc__)
+    runs = new_runs(job, fire, origin=origin)
+    insert_runs(cursor, runs)
+    ids = sorted(run.run_id for run in runs)
+    params = {"run_ids": uuids(ids), "first": ids[0], "last": ids[-1]}
+    return [row_to_due(row) for row in cursor.execute(_SQL["still_due"], params, binary=True)]
