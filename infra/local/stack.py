@@ -12,6 +12,7 @@ from infra.local.kafka.server import Kafka
 from infra.local.postgres import Postgres
 from infra.local.service import Service, without_password
 from infra.local.valkey import Valkey
+from lamplighter.adapters.postgres.migrate import migrate
 from lamplighter.settings import Bus, Settings
 
 DATABASE: Final = "lamplighter"
@@ -33,11 +34,11 @@ class Stack:
         _keep_out_of_git(self._folder)
         self._tell_what_is_given()
         self._start_all()
-        from lamplighter.adapters.postgres.migrate import migrate
-
         began = time.monotonic()
-        applied = migrate(self._database_url())
-        self._tell("ledger", time.monotonic() - began, f"{len(applied)} migrations applied")
+        ahead = self._settings.partition_days_ahead
+        applied = migrate(self._database_url(), days_ahead=ahead)
+        noun = "migration" if len(applied) == 1 else "migrations"
+        self._tell("ledger", time.monotonic() - began, f"{len(applied)} {noun} applied")
 
     def check(self) -> None:
         """Raise ServiceFailed when a service has ended by itself."""
