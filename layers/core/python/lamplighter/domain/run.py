@@ -177,7 +177,8 @@ def new_runs(
     job: Job, fire: datetime, *, origin: str = BY_SCHEDULE, blocked: bool = False
 ) -> list[NewRun]:
     """One run per pool for this fire. Only the schedule's fires are delayed by jitter."""
-    delay = jitter_ms(job.job_id, job.schedule) if origin == BY_SCHEDULE else 0
+    delayed = origin == BY_SCHEDULE and job.schedule.jitter_seconds > 0
+    delay = jitter_ms(job.job_id, job.schedule) if delayed else 0
     state = RunState.BLOCKED if blocked else RunState.SCHEDULED
     return [
         NewRun(run_id(job.job_id, fire, pool, origin), job, pool, fire, state, origin, delay)

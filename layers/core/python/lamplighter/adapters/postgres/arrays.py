@@ -86,14 +86,20 @@ def jsons(values: Sequence[Any]) -> Jsons:
     return Jsons(_header(3802, len(items)) + b"".join(items))
 
 
+class _Known(dict[Any, bytes]):
+    """Values in wire format; each is encoded when it is first met."""
+
+    def __init__(self, encode: Callable[[Any], bytes]) -> None:
+        super().__init__({None: _NULL})
+        self._encode = encode
+
+    def __missing__(self, value: Any) -> bytes:
+        item = self[value] = _sized(self._encode(value))
+        return item
+
+
 def _pack_each(oid: int, values: Iterable[Any], encode: Callable[[Any], bytes]) -> bytes:
-    known: dict[Any, bytes] = {None: _NULL}
-    items = []
-    for value in values:
-        item = known.get(value)
-        if item is None:
-            item = known[value] = _sized(encode(value))
-        items.append(item)
+    items = list(map(_Known(encode).__getitem__, values))
     return _header(oid, len(items)) + b"".join(items)
 
 

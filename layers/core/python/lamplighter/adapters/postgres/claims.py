@@ -36,35 +36,34 @@ class PostgresClaims:
     _db: Database
 
     def claim(self, worker_id: str, claim_id: UUID, tickets: Sequence[Ticket]) -> ClaimAnswer:
-        wanted = {ticket.run_id: ticket.fence for ticket in tickets}
-        claimed, cancelled = self._claim_plain(worker_id, claim_id, wanted)
-        rest = {run: fence for run, fence in wanted.items() if run not in claimed}
-        refused: dict[UUID, Refusal] = {}
-        if rest:
-            more, refused = self._db.run(
-                lambda cursor: _claim_judged(cursor, worker_id, claim_id, rest)
-            )
-            claimed |= more
-        return ClaimAnswer([claimed[run] for run in sorted(claimed)], refused, cancelled)
+        claimed, cancelled = self._claim_plain(worker_id, claim_id, tickets)
+        if len(claimed) == len(tickets):
+            return ClaimAnswer(claimed, {}, cancelled)
+        plain = {run.run_id for run in claimed}
+        rest = {each.run_id: each.fence for each in tickets if each.run_id not in plain}
+        more, refused = self._db.run(
+            lambda cursor: _claim_judged(cursor, worker_id, claim_id, rest)
+        )
+        return ClaimAnswer(claimed + more, refused, cancelled)
 
     def _claim_plain(
-        self, worker_id: str, claim_id: UUID, wanted: Mapping[UUID, int]
-    ) -> tuple[dict[UUID, Claimed], list[UUID]]:
-        ids = sorted(wanted)
+        self, worker_id: str, claim_id: UUID, tickets: Sequence[Ticket]
+    ) -> tuple[list[Claimed], list[UUID]]:
+        ordered = sorted(tickets, key=lambda ticket: ticket.run_id.int)
         nobody = UUID(int=0)
         rows = self._db.statement(
             _SQL["claim_plain"],
             {
                 "worker_id": worker_id,
                 "claim_id": claim_id,
-                "run_ids": uuids(ids),
-                "fences": ints(wanted[run] for run in ids),
-                "fires": instants(fire_of(run) for run in ids),
-                "first": ids[0] if ids else nobody,
-                "last": ids[-1] if ids else nobody,
+                "run_ids": uuids(ticket.run_id for ticket in ordered),
+                "fences": ints(ticket.fence for ticket in ordered),
+                "fires": instants(fire_of(ticket.run_id) for ticket in ordered),
+                "first": ordered[0].run_id if ordered else nobody,
+                "last": ordered[-1].run_id if ordered else nobody,
             },
         )
-        claimed = {row[0]: Claimed(*row) for row in rows if row[1] is not None}
+        claimed = [Claimed(*row) for row in rows if row[1] is not None]
         return claimed, [row[0] for row in rows if row[1] is None]
 
     def heartbeat(self, worker_id: str, pool: str, capacity: int) -> list[UUID]:
@@ -88,7 +87,7 @@ class PostgresClaims:
 
 def _claim_judged(
     cursor: Cursor[Row], worker_id: str, claim_id: UUID, wanted: Mapping[UUID, int]
-) -> tuple[dict[UUID, Claimed], dict[UUID, Refusal]]:
+) -> tuple[list[Claimed], dict[UUID, Refusal]]:
     params = {"claim_id": claim_id, "worker_id": worker_id}
     held: dict[UUID, int] = dict(
         cursor.execute(_SQL["claimed_before"], params, binary=True).fetchall()
@@ -96,11 +95,11 @@ def _claim_judged(
     locked = LockedRuns(cursor, wanted, to_claim=True)
     refused = {run: Refusal.GONE for run in wanted if run not in locked.runs}
     ready: list[Run] = []
-    claimed: dict[UUID, Claimed] = {}
+    claimed: list[Claimed] = []
     for run_id in sorted(wanted.keys() & locked.runs.keys()):
         run = locked.runs[run_id]
         if held.get(run_id) == run.fence:
-            claimed[run_id] = _claimed(run, locked.jobs[run_id])
+            claimed.append(_claimed(run, locked.jobs[run_id]))
             continue
         why = _judge_one(cursor, locked, run, wanted[run_id])
         if why is None:
@@ -112,7 +111,7 @@ def _claim_judged(
         ids = {"run_ids": uuids(run.run_id for run in started)}
         cursor.execute(_SQL["record_claim"], params | ids)
     locked.write()
-    claimed |= {run.run_id: _claimed(run, locked.jobs[run.run_id]) for run in started}
+    claimed += [_claimed(run, locked.jobs[run.run_id]) for run in started]
     return claimed, refused | waiting
 
 

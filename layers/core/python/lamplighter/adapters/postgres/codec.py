@@ -86,10 +86,13 @@ def jobs_to_columns(
 
 def _timing(schedule: Schedule) -> dict[str, Any] | None:
     """The fields of a schedule that have no column of their own; None when all are default."""
+    kind, time, cron = schedule.schedule_type, schedule.schedule_time, schedule.cron_expression
+    if schedule == Schedule(kind, time, cron):
+        return None
     rest: dict[str, Any] = msgspec.to_builtins(schedule)
     for name in _IN_COLUMNS:
         rest.pop(name, None)
-    return rest or None
+    return rest
 
 
 def row_to_job(row: Sequence[Any]) -> Job:
@@ -202,7 +205,7 @@ def new_runs_to_columns(runs: Sequence[NewRun]) -> dict[str, PackedArray]:
         "run_origins": texts(run.origin for run in runs),
         "run_priorities": ints(run.job.priority for run in runs),
         "run_states": ints(run.state for run in runs),
-        "run_slotted": bools(_is_ordered(run) for run in runs),
+        "run_slotted": bools(is_ordered(run.job) for run in runs),
         "run_delays": ints(run.delay_ms for run in runs),
         "run_fires": instants(run.fire_at for run in runs),
     }
@@ -221,13 +224,12 @@ def queue_places(runs: Sequence[NewRun]) -> dict[str, PackedArray] | None:
     }
 
 
-def _is_ordered(run: NewRun) -> bool:
-    job = run.job
+def is_ordered(job: Job) -> bool:
     return job.ordering_key is not None or job.overlap is Overlap.QUEUE
 
 
 def _order_keys(run: NewRun) -> list[str]:
-    if not _is_ordered(run):
+    if not is_ordered(run.job):
         return []
     return [key.name for key in slot_keys(run.job, run.pool) if key.kind is SlotKind.ORDER]
 

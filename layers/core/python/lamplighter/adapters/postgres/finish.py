@@ -33,15 +33,15 @@ class PostgresOutcomes:
 
     def finish(self, outcomes: Sequence[Outcome]) -> list[Settled]:
         settled = self._finish_plain([o for o in outcomes if o.verdict is Verdict.SUCCESS])
-        rest = [outcome for outcome in outcomes if outcome.run_id not in settled]
+        rest = [outcome for outcome in outcomes if outcome.run_id.int not in settled]
         if rest:
             settled |= self._db.run(lambda cursor: _finish_judged(cursor, rest))
-        return [settled[outcome.run_id] for outcome in outcomes]
+        return [settled[outcome.run_id.int] for outcome in outcomes]
 
-    def _finish_plain(self, outcomes: Sequence[Outcome]) -> dict[UUID, Settled]:
+    def _finish_plain(self, outcomes: Sequence[Outcome]) -> dict[int, Settled]:
         if not outcomes:
             return {}
-        ordered = sorted(outcomes, key=lambda outcome: outcome.run_id)
+        ordered = sorted(outcomes, key=lambda outcome: outcome.run_id.int)
         rows = self._db.statement(
             _SQL["finish_plain"],
             {
@@ -57,7 +57,7 @@ class PostgresOutcomes:
             },
         )
         accepted, success = Recorded.ACCEPTED, RunState.SUCCESS
-        return {run: Settled(run, job, accepted, success) for run, job in rows}
+        return {run.int: Settled(run, job, accepted, success) for run, job in rows}
 
     def skip(self, run_ids: Sequence[UUID], reason: SkipReason) -> list[Settled]:
         def work(cursor: Cursor[Row]) -> list[Settled]:
@@ -69,15 +69,15 @@ class PostgresOutcomes:
         return self._db.run(work)
 
 
-def _finish_judged(cursor: Cursor[Row], outcomes: Sequence[Outcome]) -> dict[UUID, Settled]:
+def _finish_judged(cursor: Cursor[Row], outcomes: Sequence[Outcome]) -> dict[int, Settled]:
     locked = LockedRuns(cursor, {outcome.run_id for outcome in outcomes})
-    settled: dict[UUID, Settled] = {}
+    settled: dict[int, Settled] = {}
     for outcome in outcomes:
         run = locked.runs.get(outcome.run_id)
         if run is None:
-            settled[outcome.run_id] = Settled(outcome.run_id, None, Recorded.STALE, None)
-        elif outcome.run_id not in settled:
-            settled[outcome.run_id] = _settle(locked, run, outcome)
+            settled[outcome.run_id.int] = Settled(outcome.run_id, None, Recorded.STALE, None)
+        elif outcome.run_id.int not in settled:
+            settled[outcome.run_id.int] = _settle(locked, run, outcome)
     locked.write()
     return settled
 

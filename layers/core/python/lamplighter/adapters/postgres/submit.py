@@ -9,6 +9,7 @@ from psycopg import Cursor
 
 from lamplighter.adapters.postgres.arrays import instants, texts, uuids
 from lamplighter.adapters.postgres.codec import (
+    is_ordered,
     jobs_to_columns,
     new_runs_to_columns,
     queue_places,
@@ -41,12 +42,11 @@ class PostgresSubmissions:
 
     def submit(self, submissions: Sequence[Submission]) -> Accepted:
         distinct = _distinct(submissions)
-        plain = not any(each.job.after or each.fingerprint for each in distinct)
-        ordered = any(queue_places(runs_of(each)) for each in distinct) if plain else True
-        if plain and not ordered:
-            rows = self._db.statement(_SQL["insert_jobs"], _columns(distinct))
-            return _accepted(distinct, rows[0])
-        return self._db.run(lambda cursor: _submit_checked(cursor, distinct))
+        if any(each.fingerprint or each.job.after or is_ordered(each.job) for each in distinct):
+            return self._db.run(lambda cursor: _submit_checked(cursor, distinct))
+        runs = _first_runs(distinct)
+        rows = self._db.statement(_SQL["insert_jobs"], _columns(distinct, runs))
+        return _accepted(runs, rows[0])
 
     def add_run(self, tenant: str, job_id: UUID, origin: str, fire: datetime) -> list[Due]:
         self._db.run(lambda cursor: ensure_days(cursor, [fire]))
@@ -55,22 +55,26 @@ class PostgresSubmissions:
 
 def _distinct(submissions: Sequence[Submission]) -> list[Submission]:
     """Each job once; the same id for two different bodies is refused."""
-    by_id: dict[UUID, Submission] = {}
+    by_id: dict[int, Submission] = {}
     for each in submissions:
-        first = by_id.setdefault(each.job.job_id, each)
-        if first.fingerprint != each.fingerprint:
+        first = by_id.setdefault(each.job.job_id.int, each)
+        if first is not each and first.fingerprint != each.fingerprint:
             raise IdempotencyConflict(IdempotencyConflict.__doc__)
     return list(by_id.values())
 
 
-def runs_of(submission: Submission) -> list[NewRun]:
-    job, fire = submission.job, submission.first_fire
-    return [] if fire is None else new_runs(job, fire, blocked=bool(job.after))
+def _first_runs(submissions: Sequence[Submission]) -> list[NewRun]:
+    return [
+        run
+        for each in submissions
+        if each.first_fire is not None
+        for run in new_runs(each.job, each.first_fire, blocked=bool(each.job.after))
+    ]
 
 
-def _columns(submissions: Sequence[Submission]) -> dict[str, Any]:
+def _columns(submissions: Sequence[Submission], runs: Sequence[NewRun]) -> dict[str, Any]:
     jobs = [each.job for each in submissions]
-    runs = [run for each in submissions for run in runs_of(each)]
+    # A one-off inside the ledger's days needs no schedule; only the statement knows those days.
     timed = [each for each in submissions if each.first_fire is not None]
     return {
         **jobs_to_columns(jobs, [each.fingerprint for each in submissions]),
@@ -82,29 +86,30 @@ def _columns(submissions: Sequence[Submission]) -> dict[str, Any]:
     }
 
 
-def _accepted(submissions: Sequence[Submission], row: Row) -> Accepted:
+def _accepted(runs: Sequence[NewRun], row: Row) -> Accepted:
     created, ready_to = frozenset(row[0] or ()), row[1]
-    runs = [
+    due = [
         run.as_due()
-        for each in submissions
-        if each.job.job_id in created and each.first_fire is not None
-        for run in runs_of(each)
-        if run.fire_at < ready_to and run.state is RunState.SCHEDULED
+        for run in runs
+        if run.fire_at < ready_to and run.state is RunState.SCHEDULED and run.job.job_id in created
     ]
-    return Accepted(created, runs)
+    return Accepted(created, due)
 
 
 def _submit_checked(cursor: Cursor[Row], submissions: Sequence[Submission]) -> Accepted:
     submissions = _admit(cursor, submissions)
-    row = cursor.execute(_SQL["insert_jobs"], _columns(submissions), binary=True).fetchall()[0]
-    accepted = _accepted(submissions, row)
+    runs = _first_runs(submissions)
+    columns = _columns(submissions, runs)
+    row = cursor.execute(_SQL["insert_jobs"], columns, binary=True).fetchall()[0]
+    accepted = _accepted(runs, row)
     if len(accepted.created) < len(submissions):
         _check_fingerprints(cursor, submissions, accepted.created)
     fresh = [each for each in submissions if each.job.job_id in accepted.created]
     Graph(cursor).insert_edges(each.job for each in fresh)
-    written = [run for each in fresh for run in runs_of(each) if run.fire_at < row[1]]
+    ready_to = row[1]
+    written = [run for run in _first_runs(fresh) if run.fire_at < ready_to]
     join_queues(cursor, written)
-    freed = _block_dependents(cursor, fresh, row[1])
+    freed = _block_dependents(cursor, fresh, written, ready_to)
     return Accepted(accepted.created, accepted.runs + freed)
 
 
@@ -155,12 +160,15 @@ def insert_runs(cursor: Cursor[Row], runs: Sequence[NewRun]) -> set[UUID]:
 
 
 def _block_dependents(
-    cursor: Cursor[Row], fresh: Sequence[Submission], ready_to: datetime
+    cursor: Cursor[Row],
+    fresh: Sequence[Submission],
+    written: Sequence[NewRun],
+    ready_to: datetime,
 ) -> list[Due]:
     """Blocked runs for the new jobs without a schedule; those whose upstreams are done go free."""
     waiting = [each.job for each in fresh if each.job.schedule.schedule_type is ScheduleType.AFTER]
-    gated = [each for each in fresh if each.job.after]
-    if not gated:
+    own = [run for run in written if run.state is RunState.BLOCKED]
+    if not waiting and not own:
         return []
     now: datetime = cursor.execute("SELECT clock_timestamp()").fetchall()[0][0]
     names = {up for job in waiting for up in upstream_ids(job)} - {job.job_id for job in waiting}
@@ -172,7 +180,6 @@ def _block_dependents(
         for run in new_runs(job, fire, blocked=True)
     ]
     insert_runs(cursor, blocked)
-    own = [run for each in gated for run in runs_of(each) if run.fire_at < ready_to]
     return judge_blocked(cursor, [run.run_id for run in [*blocked, *own]]).due
 
 

@@ -39,7 +39,6 @@ WITH new_jobs AS (
                 THEN clock_timestamp() END
     FROM given_runs
     WHERE job_id IN (SELECT job_id FROM new_jobs)
-    ON CONFLICT (run_id) DO NOTHING
 ), new_schedules AS (
     INSERT INTO schedules (job_id, tenant, next_fire_at, version)
     SELECT job_id, tenant, next_fire_at, 1

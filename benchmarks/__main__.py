@@ -1,0 +1,37 @@
+"""`python -m benchmarks [NAME …]`: run them, print a table, then JSON."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks import ledger, next_fire
+from benchmarks.report import Row, as_json, table
+
+BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
+    "next_fire": next_fire.measure,
+    "ledger": ledger.measure,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the JSON there as well")
+    options = parser.parse_args()
+    unknown = set(options.names) - set(BENCHMARKS)
+    if unknown:
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
+    rows: list[Row] = []
+    for name in options.names or BENCHMARKS:
+        print(f"measuring {name} …", file=sys.stderr, flush=True)
+        rows += BENCHMARKS[name]()
+    print(table(rows))
+    print(as_json(rows))
+    if options.json:
+        options.json.write_text(as_json(rows) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

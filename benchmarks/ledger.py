@@ -1,0 +1,157 @@
+"""The ledger, a batch of a thousand at a time: submit, page, claim, finish.
+
+Each operation alternates with its bare floor on the same server, so that a noisy moment hits both.
+Then the tables are filled, and everything is measured once more: the cost per row must not grow.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from statistics import median
+from uuid import UUID, uuid4
+
+from benchmarks.bare import BareLedger, fill_bare
+from benchmarks.fill import fill_ledger
+from benchmarks.report import Row
+from infra.local.postgres import Postgres
+from lamplighter.adapters.postgres.ledger import PostgresLedger
+from lamplighter.adapters.postgres.migrate import migrate
+from lamplighter.domain.ids import first_run_id, new_job_id, run_id
+from lamplighter.domain.job import Job
+from lamplighter.domain.policy import ScheduleType
+from lamplighter.domain.run import Outcome, Submission, Ticket, Verdict
+from lamplighter.domain.schedule import Schedule
+
+BATCH = 1_000
+ROUNDS = 40
+UNTIL_DUE = timedelta(seconds=15)  # enough to submit and page everything before it is due
+ROWS_AT_REST = int(os.environ.get("BENCH_ROWS", "10000000"))
+GOALS = {"submit": 25_000, "page": 40_000, "claim": 40_000, "finish": 50_000}
+_BODY = {"type": "python", "handler": "builtin.noop"}
+
+
+def measure() -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder, Postgres(Path(folder) / "pg") as server:
+        url = server.ensure_database("bench")
+        migrate(url)
+        ledger, bare = PostgresLedger(url), BareLedger(url)
+        small = _measure_all(ledger, bare)
+        started = time.perf_counter()
+        fill_ledger(url, ROWS_AT_REST)
+        fill_bare(url, ROWS_AT_REST, ledger.now())
+        filled_in = time.perf_counter() - started
+        large = _measure_all(ledger, bare)
+        ledger.close()
+        bare.close()
+    return _rows(small, large, filled_in)
+
+
+def _measure_all(ledger: PostgresLedger, bare: BareLedger) -> dict[str, tuple[float, float]]:
+    """Rows per second of each operation: the ledger's, and the floor's."""
+    fire = ledger.now().replace(microsecond=0) + UNTIL_DUE
+    jobs = [_jobs(fire) for _ in range(ROUNDS)]
+    times = {"submit": _submit(ledger, bare, jobs, fire)}
+    times["page"] = _page(ledger, bare, fire)
+    time.sleep(max(0.0, (fire - ledger.now()).total_seconds()))  # a claim before its time is refused
+    tickets = [[run_id(job.job_id, fire, job.pool) for job in batch] for batch in jobs]
+    times["claim"] = _claim(ledger, bare, tickets)
+    times["finish"] = _finish(ledger, bare, tickets)
+    return {name: (BATCH / mine, BATCH / floor) for name, (mine, floor) in times.items()}
+
+
+def _jobs(fire: datetime) -> list[Job]:
+    schedule = Schedule(ScheduleType.FUTURE, fire)
+    return [
+        Job(job_id=new_job_id(fire), name=f"job {n}", schedule=schedule, target=_BODY, payload=n)
+        for n in range(BATCH)
+    ]
+
+
+def _timed(call: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def _submit(
+    ledger: PostgresLedger, bare: BareLedger, jobs: list[list[Job]], fire: datetime
+) -> tuple[float, float]:
+    mine, floor = [], []
+    for batch in jobs:
+        rows = [(job.job_id, run_id(job.job_id, fire, job.pool), _BODY) for job in batch]
+        mine.append(_timed(lambda: ledger.submit([Submission(job, fire) for job in batch])))
+        floor.append(_timed(lambda: bare.submit(rows)))
+    return median(mine), median(floor)
+
+
+def _page(ledger: PostgresLedger, bare: BareLedger, fire: datetime) -> tuple[float, float]:
+    mine, floor = [], []
+    after = bare_after = first_run_id(fire)
+    until = fire + timedelta(seconds=1)
+    for _ in range(ROUNDS):
+        started = time.perf_counter()
+        after = ledger.page(after, until, BATCH)[-1].run_id
+        mine.append(time.perf_counter() - started)
+        started = time.perf_counter()
+        bare_after = bare.page(bare_after, BATCH)[-1]
+        floor.append(time.perf_counter() - started)
+    return median(mine), median(floor)
+
+
+def _claim(
+    ledger: PostgresLedger, bare: BareLedger, batches: list[list[UUID]]
+) -> tuple[float, float]:
+    mine, floor = [], []
+    for batch in batches:
+        tickets = [Ticket(run, 0) for run in batch]
+        started = time.perf_counter()
+        answer = ledger.claim("bench", uuid4(), tickets)
+        mine.append(time.perf_counter() - started)
+        if len(answer.claimed) != BATCH:
+            raise AssertionError(f"claimed {len(answer.claimed)} of {BATCH}")
+        floor.append(_timed(lambda: bare.claim(batch)))
+    return median(mine), median(floor)
+
+
+def _finish(
+    ledger: PostgresLedger, bare: BareLedger, batches: list[list[UUID]]
+) -> tuple[float, float]:
+    mine, floor = [], []
+    for batch in batches:
+        outcomes = [Outcome(run_id=run, fence=1, verdict=Verdict.SUCCESS) for run in batch]
+        mine.append(_timed(lambda: ledger.finish(outcomes)))
+        floor.append(_timed(lambda: bare.finish(batch)))
+    return median(mine), median(floor)
+
+
+def _rows(
+    small: dict[str, tuple[float, float]], large: dict[str, tuple[float, float]], filled_in: float
+) -> list[Row]:
+    rows: list[Row] = []
+    for when, figures in (("near empty", small), (f"{ROWS_AT_REST:,} rows", large)):
+        for name, (mine, floor) in figures.items():
+            rows.append(
+                {
+                    "name": f"ledger {name}, {when}",
+                    "unit": "rows/s",
+                    "value": mine,
+                    "floor": floor,
+                    "ratio": mine / floor,
+                    "note": f"goal {GOALS[name]:,}",
+                }
+            )
+    for name in GOALS:
+        rows.append(
+            {
+                "name": f"ledger {name}, cost per row, full / near empty",
+                "unit": "times",
+                "value": small[name][0] / large[name][0],
+                "floor": small[name][1] / large[name][1],
+                "note": "goal 1.30 at most; the floor's growth beside it",
+            }
+        )
+    rows.append({"name": "filling the tables", "unit": "s", "value": filled_in})
+    return rows
