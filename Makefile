@@ -59,7 +59,8 @@ $(BIN)/python:
 		echo "Lamplighter needs Python 3.11 or later, and '$(PYTHON)' is not." >&2; \
 		echo "Name another: make PYTHON=/path/to/python3.13 …" >&2; exit 1; }
 	@echo "setting up $(VENV)"
-	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "'$(PYTHON)' has no venv module; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 
 $(LOCAL): requirements/local.txt pyproject.toml | $(BIN)/python
 	@echo "installing requirements/local.txt"

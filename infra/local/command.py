@@ -37,6 +37,7 @@ def _run(settings: Settings) -> None:
     with Stack(settings, say=click.echo) as stack:
         stack.start()
         click.echo(f"Lamplighter is up after {time.monotonic() - began:.1f} s. Ctrl-C stops it.")
+        click.echo(f"Data, logs and passwords are in {settings.data_dir}.")
         while True:
             stack.check()
             time.sleep(CHECK_SECONDS)

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
+from urllib.parse import urlsplit
 
 from infra.local.errors import with_tail
 from infra.local.kafka.server import Kafka
@@ -34,11 +35,7 @@ class Stack:
         _keep_out_of_git(self._folder)
         self._tell_what_is_given()
         self._start_all()
-        began = time.monotonic()
-        ahead = self._settings.partition_days_ahead
-        applied = migrate(self._database_url(), days_ahead=ahead)
-        noun = "migration" if len(applied) == 1 else "migrations"
-        self._tell("ledger", time.monotonic() - began, f"{len(applied)} {noun} applied")
+        self._migrate()
 
     def check(self) -> None:
         """Raise ServiceFailed when a service has ended by itself."""
@@ -78,6 +75,15 @@ class Stack:
             raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+    def _migrate(self) -> None:
+        began = time.monotonic()
+        url = self._database_url()
+        applied = len(migrate(url, days_ahead=self._settings.partition_days_ahead))
+        noun = "migration" if applied == 1 else "migrations"
+        database = urlsplit(url).path.lstrip("/")
+        what = f"{applied} {noun} applied to database {database}"
+        self._tell("ledger", time.monotonic() - began, what)
 
     def _database_url(self) -> str:
         if self._settings.database_url:

@@ -51,6 +51,23 @@ def test_an_old_python_is_refused_in_plain_words(tmp_path: Path) -> None:
     assert not (tmp_path / ".venv").exists()
 
 
+def test_a_python_without_venv_leaves_nothing_half_made(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    poor = tmp_path / "python3"
+    # It passes the version check, and makes half an environment before it fails.
+    poor.write_text(
+        '#!/bin/sh\n[ "$1" = -c ] && exit 0\nmkdir -p .venv/bin; touch .venv/bin/python; exit 1\n',
+        encoding="ascii",
+    )
+    poor.chmod(0o755)
+
+    refused = _make(".venv/bin/python", f"PYTHON={poor}", folder=tmp_path)
+
+    assert refused.returncode != 0
+    assert "has no venv module" in refused.stderr
+    assert not (tmp_path / ".venv").exists()
+
+
 def test_synth_without_an_app_says_so(tmp_path: Path) -> None:
     for name in ("Makefile", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
