@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from lamplighter.domain.policy import DayMatch, Dst, DstGap, DstOverlap, ScheduleType
@@ -32,6 +33,19 @@ def every(seconds: float, start: str, **more: Any) -> Schedule:
 
 def dst(gap: str = "shift", overlap: str = "first") -> Dst:
     return Dst(gap=DstGap(gap), overlap=DstOverlap(overlap))
+
+
+def calls(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[tuple[Any, ...]]:
+    """A list that grows with every call of that method, which goes on doing its work."""
+    seen: list[tuple[Any, ...]] = []
+    method = getattr(owner, name)
+
+    def watched(self: object, *given: Any) -> Any:
+        seen.append(given)
+        return method(self, *given)
+
+    monkeypatch.setattr(owner, name, watched)
+    return seen
 
 
 def both_days() -> dict[str, Any]:

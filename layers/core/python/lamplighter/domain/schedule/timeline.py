@@ -30,7 +30,7 @@ class Timeline(msgspec.Struct, frozen=True):
     def next(self, after: int) -> int | None:
         """The first fire strictly later than `after`."""
         after = max(after, self.first - 1)
-        while True:
+        while after < self.last:
             fire = self.table.next(after)
             if fire is None or fire > self.last:
                 return None
@@ -41,6 +41,7 @@ class Timeline(msgspec.Struct, frozen=True):
                 return span and fire
             # Straight to the next stretch: a fire a second over a closed year is 31 million.
             after = span[0] - 1
+        return None
 
     def count(self, start: int, end: int) -> int:
         """How many fires lie in [start, end)."""

@@ -57,13 +57,13 @@ def _check_fields(schedule: Schedule) -> None:
     kind = schedule.schedule_type
     needed = _NEEDS.get(kind)
     if needed and getattr(schedule, needed) is None:
-        raise InvalidSchedule(needed, f"give it; a {kind.value} schedule needs one")
+        raise InvalidSchedule(needed, f"give it; schedule_type {kind.value} needs it")
     for field in msgspec.structs.fields(schedule):
         if field.name == "schedule_type" or field.name in _BELONGS[kind]:
             continue
         if getattr(schedule, field.name) != field.default:
             raise InvalidSchedule(
-                field.name, f"leave it out; it does not belong to a {kind.value} schedule"
+                field.name, f"leave it out; it does not belong to schedule_type {kind.value}"
             )
 
 

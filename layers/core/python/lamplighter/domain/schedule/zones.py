@@ -6,7 +6,7 @@ a transition would compute two different fires for the same night.
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import resources
@@ -14,12 +14,12 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from lamplighter.domain.errors import InvalidSchedule
-from lamplighter.domain.schedule.times import DAY, EARLIEST_MS, LATEST_MS, from_ms
+from lamplighter.domain.schedule.times import DAY, EARLIEST_MS, LATEST_MS
 
-# Zones are probed every four days. No zone has ever kept an offset for a shorter time than
+# Zones are probed every five days. No zone has ever kept an offset for a shorter time than
 # 6.9 days (Recife, October 2000); a test reads the raw database and holds us to that.
-PROBE = 4 * DAY
-BLOCK = 92 * PROBE
+PROBE = 5 * DAY
+BLOCK = 73 * PROBE
 
 
 class Segment(NamedTuple):
@@ -55,7 +55,7 @@ class Zone:
 
     def offset(self, utc: int) -> int:
         """Seconds east of Greenwich."""
-        shift = from_ms(utc * 1000).astimezone(self._rules).utcoffset() or timedelta(0)
+        shift = datetime.fromtimestamp(utc, self._rules).utcoffset() or timedelta(0)
         return shift.days * DAY + shift.seconds
 
     def segment(self, utc: int) -> Segment:
