@@ -53,6 +53,12 @@ def test_latest_runs_the_last_late_fire_and_records_the_others_in_one_row() -> N
     assert settled.next_fire_at == utc("2025-06-15T12:00")
 
 
+def test_the_first_millisecond_of_1970_is_a_fire_like_any_other() -> None:
+    daily = cron("0 0 * * *", catch_up=policy("latest"))
+    settled = catch_up(daily, utc("1969-12-31T00:00"), utc("1970-01-01T00:30"))
+    assert settled.run == (utc("1970-01-01T00:00"),)
+
+
 def test_latest_runs_nothing_that_is_older_than_its_window() -> None:
     daily = cron("0 9 * * *", catch_up=policy("latest"))
     settled = settle(daily, "2025-06-10T09:00")

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice, takewhile
 
 import pytest
+from croniter import croniter
 from cronsim import CronSim
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -40,6 +41,36 @@ def test_six_fields_without_a_zone(
 ) -> None:
     text = f"{second[0]} {rule.text}"
     assert list(fires(cron(text), at, limit=5)) == simulated(text, "UTC", at, 5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0 0 L * *",
+        "30 6 15,L * *",
+        "0 0 L 2 *",
+        "0 0 * * 5L",
+        "0 0 * * 0L,1L",
+        "0 0 * * 1#5",
+        "0 0 * * 0#1,3#2",
+        "0 0 13 * 5#2",
+        "0 0 L * 5L",
+        "0 0 29 2 *",
+        "0 0 29 2 1",
+        "0 0 31 * */3",
+        "0 0 */2 * 1",
+    ],
+)
+def test_special_days(text: str) -> None:
+    start = utc("1999-12-31T00:00")
+    assert list(fires(cron(text), start, limit=60)) == simulated(text, "UTC", start, 60)
+
+
+@pytest.mark.parametrize("text", ["0 0 15W * *", "0 0 1W * *", "0 0 31W * *", "0 0 L 2,4 *"])
+def test_days_that_only_croniter_knows(text: str) -> None:
+    start = utc("1999-12-31T00:00")
+    theirs = islice(croniter(text, start, ret_type=datetime).all_next(datetime), 60)
+    assert list(fires(cron(text), start, limit=60)) == list(theirs)
 
 
 def near(name: str, at: datetime) -> list[int]:

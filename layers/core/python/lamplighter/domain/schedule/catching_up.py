@@ -76,7 +76,8 @@ def _first_run(schedule: Schedule, line: Timeline, start: int, now: int) -> int:
         return cutoff
     oldest = min(max(start, now - policy.window_seconds * 1000), cutoff)
     if policy.policy is CatchUp.LATEST:
-        return line.last_before(cutoff, oldest - 1) or cutoff
+        latest = line.last_before(cutoff, oldest - 1)
+        return cutoff if latest is None else latest
     return _nth_last(line, oldest, cutoff, policy.limit)
 
 

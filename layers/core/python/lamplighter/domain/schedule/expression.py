@@ -13,6 +13,7 @@ from lamplighter.domain.schedule.times import DAY, EPOCH_DAY, day_number
 
 _LENGTHS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _LAST_YEAR = 9998
+_ONCE_A_WEEK = sum(1 << 7 * week for week in range(5))
 
 
 class Expression(msgspec.Struct, frozen=True):
@@ -143,10 +144,9 @@ def _ever_matches(month: int, days: tuple[int, ...]) -> bool:
 def _days(day: Reading, weekday: Reading, match: DayMatch, first: int, length: int) -> int:
     # As in vixie cron: a field that starts with a star narrows the other one, it never widens it.
     both = match is DayMatch.AND or day.starts_with_star or weekday.starts_with_star
-    month = _mask(frozenset(range(1, length + 1)))
-    of_month = (_mask(day.values) | _special_days(day, first, length)) & month
+    of_month = _mask(day.values) | _special_days(day, first, length)
     of_week = _weekdays(weekday, first, length)
-    return of_month & of_week if both else of_month | of_week
+    return (of_month & of_week if both else of_month | of_week) & (1 << length + 1) - 2
 
 
 def _special_days(day: Reading, first: int, length: int) -> int:
@@ -169,12 +169,18 @@ def _nearest_workday(day: int, first: int, length: int) -> int:
 
 def _weekdays(weekday: Reading, first: int, length: int) -> int:
     mask = 0
-    for day in range(1, length + 1):
-        name = (first + day) % 7  # cron counts from Sunday, `first` from Monday
-        nth = {(name, str((day + 6) // 7)), (name, "l" if day + 7 > length else "")}
-        if name in weekday.values or nth & weekday.specials:
-            mask |= 1 << day
+    for name in weekday.values:
+        mask |= _ONCE_A_WEEK << _first_day(name, first)
+    for name, nth in weekday.specials:
+        day = _first_day(name, first)
+        weeks = (length - day) // 7 if nth == "l" else int(nth) - 1
+        mask |= 1 << day + 7 * weeks
     return mask
+
+
+def _first_day(name: int, first: int) -> int:
+    """The first of the month that is a `name`; cron counts from Sunday, `first` from Monday."""
+    return (name - first - 1) % 7 + 1
 
 
 def _mask(values: frozenset[int]) -> int:

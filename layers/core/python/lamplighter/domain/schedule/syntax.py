@@ -6,6 +6,7 @@ What it would accept and expand to something nobody meant is put right or refuse
 """
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from croniter import croniter
@@ -78,6 +79,8 @@ def refuse(fix: str) -> InvalidSchedule:
     return InvalidSchedule("cron_expression", fix)
 
 
+# A hundred thousand expressions are made of a few hundred different fields.
+@lru_cache(maxsize=4096)
 def read(field: Field, text: str) -> Reading:
     """Values and specials of one column, or a refusal that names the column."""
     tidy = ",".join(_tidy(field, item) for item in text.split(","))

@@ -37,8 +37,10 @@ class Timeline(msgspec.Struct, frozen=True):
             if self.allowed is None:
                 return fire
             span = spans.at_or_after(self.allowed, fire)
-            if span is None or span[0] <= fire:
-                return span and fire
+            if span is None:
+                return None
+            if span[0] <= fire:
+                return fire
             # Straight to the next stretch: a fire a second over a closed year is 31 million.
             after = span[0] - 1
         return None
