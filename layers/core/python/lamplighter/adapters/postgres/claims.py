@@ -88,11 +88,12 @@ class PostgresClaims:
 def _claim_judged(
     cursor: Cursor[Row], worker_id: str, claim_id: UUID, wanted: Mapping[UUID, int]
 ) -> tuple[list[Claimed], dict[UUID, Refusal]]:
+    locked = LockedRuns(cursor, wanted, to_claim=True)
+    # Under the lock: a repetition may have waited for the very call that it repeats.
     params = {"claim_id": claim_id, "worker_id": worker_id}
     held: dict[UUID, int] = dict(
         cursor.execute(_SQL["claimed_before"], params, binary=True).fetchall()
     )
-    locked = LockedRuns(cursor, wanted, to_claim=True)
     refused = {run: Refusal.GONE for run in wanted if run not in locked.runs}
     ready: list[Run] = []
     claimed: list[Claimed] = []
