@@ -8,7 +8,8 @@ is a range of the primary key.
 import hashlib
 import secrets
 from datetime import UTC, datetime, timedelta
-from uuid import UUID
+from functools import lru_cache
+from uuid import UUID, SafeUUID
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
@@ -18,6 +19,7 @@ _VERSION_7 = 0x7 << 76
 _VERSION_8 = 0x8 << 76
 _VARIANT = 0b10 << 62
 _LOW_62 = (1 << 62) - 1
+_HIGH_12 = 0xFFF << 62
 _LAST_MS = (1 << 48) - 1
 
 
@@ -31,10 +33,17 @@ def instant_of(ms: int) -> datetime:
 
 def run_id(job_id: UUID, fire: datetime, pool: str, origin: str = BY_SCHEDULE) -> UUID:
     """The one id of this fire of this job in this pool, whoever computes it, however often."""
+    head, name = _named(fire, pool, origin)
+    digest = hashlib.sha256(job_id.bytes + name).digest()
+    rest = int.from_bytes(digest[:10], "big")
+    return _uuid(head | (rest & _HIGH_12) << 2 | rest & _LOW_62)
+
+
+@lru_cache(maxsize=4096)
+def _named(fire: datetime, pool: str, origin: str) -> tuple[int, bytes]:
+    """What the runs of one fire have in common: a herd of them asks for it once."""
     ms = epoch_ms(fire)
-    named = f"{ms}\0{pool}\0{origin}".encode()
-    digest = hashlib.blake2b(job_id.bytes + named, digest_size=10).digest()
-    return _compose(ms, int.from_bytes(digest, "big"), _VERSION_8)
+    return _compose(ms, 0, _VERSION_8).int, f"{ms}\0{pool}\0{origin}".encode()
 
 
 def fire_of(run: UUID) -> datetime:
@@ -54,7 +63,7 @@ def new_job_id(now: datetime) -> UUID:
 def derived_job_id(tenant: str, idempotency_key: str) -> UUID:
     """The job id of a submission that names a key: a retry on any path makes the same one."""
     named = f"{tenant}\0{idempotency_key}".encode()
-    value = int.from_bytes(hashlib.blake2b(named, digest_size=16).digest(), "big")
+    value = int.from_bytes(hashlib.sha256(named).digest()[:16], "big")
     return _compose(value >> 80, value, _VERSION_8)
 
 
@@ -62,5 +71,12 @@ def _compose(ms: int, rest: int, version: int) -> UUID:
     """48 bits of time, the version, 12 bits, the variant, 62 bits: 74 bits of `rest` survive."""
     if not 0 <= ms <= _LAST_MS:
         raise ValueError("an id holds instants from 1970 to 10889; this one is outside")
-    twelve = (rest >> 62) & 0xFFF
-    return UUID(int=ms << 80 | version | twelve << 64 | _VARIANT | rest & _LOW_62)
+    return _uuid(ms << 80 | version | (rest & _HIGH_12) << 2 | _VARIANT | rest & _LOW_62)
+
+
+def _uuid(value: int) -> UUID:
+    """UUID's own constructor checks what is known here, and costs more than all the rest."""
+    made = object.__new__(UUID)
+    object.__setattr__(made, "int", value)
+    object.__setattr__(made, "is_safe", SafeUUID.unknown)
+    return made

@@ -166,7 +166,8 @@ class NewRun(msgspec.Struct, frozen=True):
 
     @property
     def due_at(self) -> datetime:
-        return self.fire_at + timedelta(milliseconds=self.delay_ms)
+        delay = self.delay_ms
+        return self.fire_at + timedelta(milliseconds=delay) if delay else self.fire_at
 
     def as_due(self) -> Due:
         job = self.job

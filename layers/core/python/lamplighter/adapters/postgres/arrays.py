@@ -4,7 +4,7 @@ psycopg asks of every list element what it is; for a batch of a thousand rows in
 costs more than the insert. Here the caller names the type once, and equal values are packed once.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from struct import pack
 from typing import Any
@@ -79,7 +79,7 @@ def byte_strings(values: Iterable[bytes | None]) -> ByteStrings:
     return ByteStrings(_pack_each(17, values, bytes))
 
 
-def jsons(values: Sequence[Any]) -> Jsons:
+def jsons(values: Iterable[Any]) -> Jsons:
     """JSON documents; None is SQL's null, not JSON's."""
     encode = msgspec.json.encode
     items = [_NULL if value is None else _sized(b"\1" + encode(value)) for value in values]

@@ -1,7 +1,8 @@
 """Jobs and runs as rows, and back. Each fact of a job is in one column or one document."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -52,34 +53,39 @@ RUN_COLUMNS = """
 RUN_WIDTH = 27
 
 
+# The columns of a job that are just one of its attributes: how to pack them, and which.
+_PLAIN: dict[str, tuple[Callable[[Iterable[Any]], PackedArray], str]] = {
+    "job_ids": (uuids, "job_id"),
+    "tenants": (texts, "tenant"),
+    "names": (texts, "name"),
+    "schedule_types": (texts, "schedule.schedule_type._value_"),
+    "schedule_times": (instants, "schedule.schedule_time"),
+    "cron_expressions": (texts, "schedule.cron_expression"),
+    "payloads": (jsons, "payload"),
+    "targets": (jsons, "target"),
+    "max_retries": (ints, "max_retries"),
+    "priorities": (ints, "priority"),
+    "pools": (texts, "pool"),
+    "timeouts": (ints, "timeout_seconds"),
+    "start_deadlines": (ints, "start_deadline_seconds"),
+    "expiries": (instants, "expires_at"),
+    "overlaps": (texts, "overlap._value_"),
+    "ordering_keys": (texts, "ordering_key"),
+    "concurrency_keys": (texts, "concurrency_key"),
+    "max_concurrencies": (ints, "max_concurrency"),
+    "repeats": (bools, "repeats"),
+}
+
+
 def jobs_to_columns(
     jobs: Sequence[Job], fingerprints: Sequence[bytes | None]
 ) -> dict[str, PackedArray]:
-    schedules = [job.schedule for job in jobs]
-    return {
-        "job_ids": uuids(job.job_id for job in jobs),
-        "tenants": texts(job.tenant for job in jobs),
-        "names": texts(job.name for job in jobs),
-        "schedule_types": texts(schedule.schedule_type.value for schedule in schedules),
-        "schedule_times": instants(schedule.schedule_time for schedule in schedules),
-        "cron_expressions": texts(schedule.cron_expression for schedule in schedules),
-        "timings": jsons([_timing(schedule) for schedule in schedules]),
-        "payloads": jsons([job.payload for job in jobs]),
-        "targets": jsons([job.target for job in jobs]),
-        "max_retries": ints(job.max_retries for job in jobs),
-        "priorities": ints(job.priority for job in jobs),
-        "pools": texts(job.pool for job in jobs),
-        "timeouts": ints(job.timeout_seconds for job in jobs),
-        "start_deadlines": ints(job.start_deadline_seconds for job in jobs),
-        "expiries": instants(job.expires_at for job in jobs),
-        "overlaps": texts(job.overlap.value for job in jobs),
-        "ordering_keys": texts(job.ordering_key for job in jobs),
-        "concurrency_keys": texts(job.concurrency_key for job in jobs),
-        "max_concurrencies": ints(job.max_concurrency for job in jobs),
-        "repeats": bools(job.repeats for job in jobs),
+    columns = {name: pack(map(attrgetter(at), jobs)) for name, (pack, at) in _PLAIN.items()}
+    return columns | {
+        "timings": jsons(_timing(job.schedule) for job in jobs),
         "have_upstreams": bools(bool(job.after) for job in jobs),
         "tags": texts(_TAGS_APART.join(job.tags) if job.tags else None for job in jobs),
-        "policies": jsons([None if job.policy == _NO_POLICY else job.policy for job in jobs]),
+        "policies": jsons(None if job.policy == _NO_POLICY else job.policy for job in jobs),
         "fingerprints": byte_strings(fingerprints),
     }
 
@@ -190,7 +196,7 @@ def runs_to_columns(runs: Sequence[Run], slotted: Sequence[bool]) -> dict[str, A
         "reasons": ints(run.reason for run in runs),
         "error_messages": texts(run.error_message for run in runs),
         "log_urls": texts(run.log_url for run in runs),
-        "results": jsons([run.result for run in runs]),
+        "results": jsons(run.result for run in runs),
         "stdouts": texts(run.stdout for run in runs),
         "stderrs": texts(run.stderr for run in runs),
     }
@@ -198,16 +204,16 @@ def runs_to_columns(runs: Sequence[Run], slotted: Sequence[bool]) -> dict[str, A
 
 def new_runs_to_columns(runs: Sequence[NewRun]) -> dict[str, PackedArray]:
     return {
-        "run_ids": uuids(run.run_id for run in runs),
-        "run_job_ids": uuids(run.job.job_id for run in runs),
-        "run_tenants": texts(run.job.tenant for run in runs),
-        "run_pools": texts(run.pool for run in runs),
-        "run_origins": texts(run.origin for run in runs),
-        "run_priorities": ints(run.job.priority for run in runs),
-        "run_states": ints(run.state for run in runs),
+        "run_ids": uuids(map(attrgetter("run_id"), runs)),
+        "run_job_ids": uuids(map(attrgetter("job.job_id"), runs)),
+        "run_tenants": texts(map(attrgetter("job.tenant"), runs)),
+        "run_pools": texts(map(attrgetter("pool"), runs)),
+        "run_origins": texts(map(attrgetter("origin"), runs)),
+        "run_priorities": ints(map(attrgetter("job.priority"), runs)),
+        "run_states": ints(map(attrgetter("state"), runs)),
         "run_slotted": bools(is_ordered(run.job) for run in runs),
-        "run_delays": ints(run.delay_ms for run in runs),
-        "run_fires": instants(run.fire_at for run in runs),
+        "run_delays": ints(map(attrgetter("delay_ms"), runs)),
+        "run_fires": instants(map(attrgetter("fire_at"), runs)),
     }
 
 

@@ -48,7 +48,7 @@ class PostgresOutcomes:
                 "run_ids": uuids(o.run_id for o in ordered),
                 "fences": ints(o.fence for o in ordered),
                 "ended_ats": instants(o.ended_at for o in ordered),
-                "results": jsons([o.result for o in ordered]),
+                "results": jsons(o.result for o in ordered),
                 "stdouts": texts(o.stdout for o in ordered),
                 "stderrs": texts(o.stderr for o in ordered),
                 "log_urls": texts(o.log_url for o in ordered),

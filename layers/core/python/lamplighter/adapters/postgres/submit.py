@@ -87,6 +87,7 @@ def _columns(submissions: Sequence[Submission], runs: Sequence[NewRun]) -> dict[
 
 
 def _accepted(runs: Sequence[NewRun], row: Row) -> Accepted:
+    """The jobs that are new, and their runs that wait for nothing but their time."""
     created, ready_to = frozenset(row[0] or ()), row[1]
     due = [
         run.as_due()

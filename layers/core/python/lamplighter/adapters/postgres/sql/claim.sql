@@ -4,13 +4,14 @@
 -- The fence rises with every claim, so a worker that was thought dead changes nothing later.
 -- The bounds on run_id keep other days' partitions out of the plan.
 WITH wanted AS (
-    SELECT * FROM unnest(%(run_ids)s, %(fences)s, %(fires)s) AS given (run_id, fence, fire_at)
+    SELECT unnest(%(run_ids)s) AS run_id, unnest(%(fences)s) AS fence, unnest(%(fires)s) AS fire_at
 ), claimed AS (
     UPDATE job_runs AS r
     SET status = 4, fence = r.fence + 1, executor_id = %(worker_id)s,
         start_time = clock_timestamp(), modified_time = clock_timestamp(), wake_at = NULL
     FROM wanted AS w, jobs AS j
-    WHERE r.run_id = w.run_id AND r.run_id BETWEEN %(first)s AND %(last)s
+    WHERE r.run_id = w.run_id AND r.run_id = ANY(%(run_ids)s)
+      AND r.run_id BETWEEN %(first)s AND %(last)s
       AND j.job_id = r.job_id
       AND r.fence = w.fence AND r.status IN (1, 5) AND NOT r.slotted
       AND j.status = 1 AND NOT j.keyed

@@ -6,9 +6,11 @@ SET status = 10, modified_time = clock_timestamp(), error_message = NULL,
     end_time = greatest(least(coalesce(given.ended_at, clock_timestamp()), clock_timestamp()),
                         r.start_time),
     result = given.result, stdout = given.stdout, stderr = given.stderr, log_url = given.log_url
-FROM unnest(%(run_ids)s, %(fences)s, %(ended_ats)s, %(results)s, %(stdouts)s, %(stderrs)s,
-            %(log_urls)s)
-     AS given (run_id, fence, ended_at, result, stdout, stderr, log_url)
-WHERE r.run_id = given.run_id AND r.run_id BETWEEN %(first)s AND %(last)s
+FROM (SELECT unnest(%(run_ids)s) AS run_id, unnest(%(fences)s) AS fence,
+             unnest(%(ended_ats)s) AS ended_at, unnest(%(results)s) AS result,
+             unnest(%(stdouts)s) AS stdout, unnest(%(stderrs)s) AS stderr,
+             unnest(%(log_urls)s) AS log_url) AS given
+WHERE r.run_id = given.run_id AND r.run_id = ANY(%(run_ids)s)
+  AND r.run_id BETWEEN %(first)s AND %(last)s
   AND r.fence = given.fence AND r.status = 4 AND NOT r.slotted
 RETURNING r.run_id, r.job_id;

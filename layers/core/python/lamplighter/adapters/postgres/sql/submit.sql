@@ -3,6 +3,7 @@
 -- those stays in `schedules` until planning reaches it. A job that is known already is left alone,
 -- and so are its runs. The insert itself wakes a run that is born late: the load cursor may have
 -- passed it by the time this commits.
+-- Arrays are unnested in the select list, which streams them; in FROM they would be stored first.
 WITH new_jobs AS (
     INSERT INTO jobs (job_id, tenant, name, schedule_type, schedule_time, cron_expression, timing,
                       payload, target, max_retries, priority, pool, timeout_seconds,
@@ -14,22 +15,29 @@ WITH new_jobs AS (
            max_concurrency, repeats, has_upstreams,
            CASE WHEN tags IS NOT NULL THEN string_to_array(tags, E'\x1f') END,
            policy, fingerprint
-    FROM unnest(%(job_ids)s, %(tenants)s, %(names)s, %(schedule_types)s, %(schedule_times)s,
-                %(cron_expressions)s, %(timings)s, %(payloads)s, %(targets)s, %(max_retries)s,
-                %(priorities)s, %(pools)s, %(timeouts)s, %(start_deadlines)s, %(expiries)s,
-                %(overlaps)s, %(ordering_keys)s, %(concurrency_keys)s, %(max_concurrencies)s,
-                %(repeats)s, %(have_upstreams)s, %(tags)s, %(policies)s, %(fingerprints)s)
-         AS given (job_id, tenant, name, schedule_type, schedule_time, cron_expression, timing,
-                   payload, target, max_retries, priority, pool, timeout_seconds,
-                   start_deadline_seconds, expires_at, overlap, ordering_key, concurrency_key,
-                   max_concurrency, repeats, has_upstreams, tags, policy, fingerprint)
+    FROM (SELECT unnest(%(job_ids)s) AS job_id, unnest(%(tenants)s) AS tenant,
+                 unnest(%(names)s) AS name, unnest(%(schedule_types)s) AS schedule_type,
+                 unnest(%(schedule_times)s) AS schedule_time,
+                 unnest(%(cron_expressions)s) AS cron_expression, unnest(%(timings)s) AS timing,
+                 unnest(%(payloads)s) AS payload, unnest(%(targets)s) AS target,
+                 unnest(%(max_retries)s) AS max_retries, unnest(%(priorities)s) AS priority,
+                 unnest(%(pools)s) AS pool, unnest(%(timeouts)s) AS timeout_seconds,
+                 unnest(%(start_deadlines)s) AS start_deadline_seconds,
+                 unnest(%(expiries)s) AS expires_at, unnest(%(overlaps)s) AS overlap,
+                 unnest(%(ordering_keys)s) AS ordering_key,
+                 unnest(%(concurrency_keys)s) AS concurrency_key,
+                 unnest(%(max_concurrencies)s) AS max_concurrency, unnest(%(repeats)s) AS repeats,
+                 unnest(%(have_upstreams)s) AS has_upstreams, unnest(%(tags)s) AS tags,
+                 unnest(%(policies)s) AS policy, unnest(%(fingerprints)s) AS fingerprint) AS given
     ON CONFLICT (job_id) DO NOTHING
     RETURNING job_id
 ), given_runs AS (
     SELECT *
-    FROM unnest(%(run_ids)s, %(run_job_ids)s, %(run_tenants)s, %(run_pools)s, %(run_priorities)s,
-                %(run_states)s, %(run_slotted)s, %(run_delays)s, %(run_fires)s)
-         AS given (run_id, job_id, tenant, pool, priority, status, slotted, delay_ms, fire_at)
+    FROM (SELECT unnest(%(run_ids)s) AS run_id, unnest(%(run_job_ids)s) AS job_id,
+                 unnest(%(run_tenants)s) AS tenant, unnest(%(run_pools)s) AS pool,
+                 unnest(%(run_priorities)s) AS priority, unnest(%(run_states)s) AS status,
+                 unnest(%(run_slotted)s) AS slotted, unnest(%(run_delays)s) AS delay_ms,
+                 unnest(%(run_fires)s) AS fire_at) AS given
     WHERE fire_at >= (SELECT ready_from FROM ledger_bounds)
       AND fire_at < (SELECT ready_to FROM ledger_bounds)
 ), new_runs AS (
@@ -46,8 +54,9 @@ WITH new_jobs AS (
         SELECT job_id, tenant,
                CASE WHEN first_fire < (SELECT ready_to FROM ledger_bounds)
                     THEN next_fire ELSE first_fire END AS next_fire_at
-        FROM unnest(%(schedule_job_ids)s, %(schedule_tenants)s, %(first_fires)s, %(next_fires)s)
-             AS given (job_id, tenant, first_fire, next_fire)
+        FROM (SELECT unnest(%(schedule_job_ids)s) AS job_id,
+                     unnest(%(schedule_tenants)s) AS tenant,
+                     unnest(%(first_fires)s) AS first_fire, unnest(%(next_fires)s) AS next_fire) AS given
     ) AS given
     WHERE next_fire_at IS NOT NULL AND job_id IN (SELECT job_id FROM new_jobs)
 )
