@@ -61,7 +61,10 @@ class LockedRuns:
         keys = self._needed_keys(wanted, to_claim=to_claim)
         self._keys.lock(keys)
         self._load(wanted)
-        if keys and not self._needed_keys(wanted, to_claim=to_claim) <= keys:
+        # Also where the peek saw none: a run may have been parked since, and to take it out of a
+        # line whose key is not locked would pull it from under whoever hands it a slot just now.
+        keyed = keys or any(self._slotted.values())
+        if keyed and not self._needed_keys(wanted, to_claim=to_claim) <= keys:
             raise Moved
         if to_claim and not self._rivals(run_ids) <= wanted:
             raise Moved
