@@ -12,7 +12,7 @@ EXPECTED = """
     BLOCKED     X . . . . . . . . . X X
     PARKED      X . . . X . . . . . X X
     RUNNING     X . . . X X X X X X . .
-    RETRYING    . . X X . . . . X . X .
+    RETRYING    . . X X . . . . . . X .
     HELD        X . . . . . . X X . X .
     CANCELLING  . . . . . . . X X X X .
     SUCCESS     . . . . . . . . . . . .

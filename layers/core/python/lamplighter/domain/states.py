@@ -44,7 +44,7 @@ EDGES: dict[RunState, frozenset[RunState]] = {
     _S.RUNNING: frozenset(
         {_S.SUCCESS, _S.FAILED, _S.TIMED_OUT, _S.RETRYING, _S.HELD, _S.CANCELLING, _S.SCHEDULED}
     ),
-    _S.RETRYING: frozenset({_S.RUNNING, _S.PARKED, _S.FAILED, _S.CANCELLED}),
+    _S.RETRYING: frozenset({_S.RUNNING, _S.PARKED, _S.CANCELLED}),
     _S.HELD: frozenset({_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.CANCELLED}),
     _S.CANCELLING: frozenset({_S.CANCELLED, _S.SUCCESS, _S.FAILED, _S.TIMED_OUT}),
     _S.SUCCESS: frozenset(),
