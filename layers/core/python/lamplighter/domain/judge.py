@@ -68,7 +68,8 @@ def _skip_reason(
     scheduled = run.origin == BY_SCHEDULE
     if scheduled and job.status is JobStatus.PAUSED:
         return SkipReason.PAUSED
-    if _expired(run, job, now):
+    end = expiry(run, job)
+    if end is not None and now >= end:
         return SkipReason.EXPIRED
     # Waiting for an upstream or for a slot is not missing a fire.
     if scheduled and not run.excused and is_missed(job.schedule, run.fire_at, now, calendars):
@@ -76,11 +77,13 @@ def _skip_reason(
     return None
 
 
-def _expired(run: Run, job: Job, now: datetime) -> bool:
-    if job.expires_at is not None and now >= job.expires_at:
-        return True
+def expiry(run: Run, job: Job) -> datetime | None:
+    """From when on this run may no longer start; a run that has started does not expire."""
+    if run.start_time is not None:
+        return None
     deadline = job.start_deadline_seconds
-    return deadline is not None and now > run.due_at + timedelta(seconds=deadline)
+    by_deadline = None if deadline is None else run.due_at + timedelta(seconds=deadline)
+    return min((at for at in (job.expires_at, by_deadline) if at is not None), default=None)
 
 
 def is_missed(

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from lamplighter.domain.retry import Fail, Hold, Requeue, RetryAt
+from lamplighter.domain.retry import HELD_BOUND, Fail, Hold, Requeue, RetryAt
 from lamplighter.domain.run import Attempt, Outcome, Run
 from lamplighter.domain.states import RunState, SkipReason, may_become
 
@@ -21,7 +21,7 @@ class IllegalTransition(AssertionError):
 def _become(run: Run, state: RunState, now: datetime, **changes: Any) -> Run:
     if not may_become(run.state, state):
         raise IllegalTransition(f"run {run.run_id}: {run.state.name} cannot become {state.name}")
-    # Only what waits for its time keeps a wake-up call; every step that sets one says so.
+    # A wake-up call says when to look at the run again; every step that wants one says so.
     changes.setdefault("wake_at", None)
     return msgspec.structs.replace(run, state=state, modified_time=now, **changes)
 
@@ -32,8 +32,9 @@ def started(run: Run, worker_id: str, now: datetime) -> Run:
     )
 
 
-def parked(run: Run, now: datetime) -> Run:
-    return _become(run, RunState.PARKED, now, excused=True)
+def parked(run: Run, now: datetime, until: datetime | None = None) -> Run:
+    """Waits for a slot, and not past `until`: the sweep looks at it then."""
+    return _become(run, RunState.PARKED, now, excused=True, wake_at=until)
 
 
 def woken(run: Run, now: datetime) -> Run:
@@ -101,8 +102,15 @@ def lost(run: Run, ruling: Requeue | Hold | Fail, now: datetime) -> Run:
     if isinstance(ruling, Fail):
         return _become(run, RunState.FAILED, now, end_time=now, error_message=ruling.kind, **seen)
     if isinstance(ruling, Hold):
-        return _become(run, RunState.HELD, now, **seen)
+        return _become(run, RunState.HELD, now, wake_at=now + HELD_BOUND, **seen)
     return _become(run, RunState.SCHEDULED, now, wake_at=now, **seen)
+
+
+def decided(run: Run, state: RunState, now: datetime, text: str | None = None) -> Run:
+    """A person, or a week without one, has decided what a held run has come to."""
+    if state is RunState.SCHEDULED:
+        return _become(run, state, now, wake_at=now)
+    return _become(run, state, now, end_time=now, error_message=text or run.error_message)
 
 
 def attempt_of(run: Run, verdict: str, error: str | None, now: datetime) -> Attempt:

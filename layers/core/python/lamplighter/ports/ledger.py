@@ -109,6 +109,18 @@ class Claims(Protocol):
         """
 
 
+class Overdue(Protocol):
+    def settle_overdue(self, limit: int = 1000) -> list[Settled]:
+        """End what has waited too long, and hand slots to whoever should have had them by now.
+
+        Blocked runs end as SKIPPED: upstream_missing, parked ones as SKIPPED: expired, and held
+        ones, after a week, as FAILED.
+        """
+
+    def decide_held(self, tenant: str, run_id: UUID, state: RunState) -> Settled:
+        """What a held run has come to, says a person: SCHEDULED (again), SUCCESS or FAILED."""
+
+
 class Outcomes(Protocol):
     def finish(self, outcomes: Sequence[Outcome]) -> list[Settled]:
         """Record how attempts ended, one answer each, in the order given.
@@ -228,6 +240,7 @@ class Reads(Protocol):
 class Ledger(
     Submissions,
     Claims,
+    Overdue,
     Outcomes,
     Changes,
     Horizon,

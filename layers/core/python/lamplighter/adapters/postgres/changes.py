@@ -12,6 +12,7 @@ from lamplighter.adapters.postgres.codec import jobs_to_columns, row_to_job
 from lamplighter.adapters.postgres.database import Database, Row
 from lamplighter.adapters.postgres.futures import forget_future, write_first_runs
 from lamplighter.adapters.postgres.graph import Graph
+from lamplighter.adapters.postgres.keys import Keys
 from lamplighter.adapters.postgres.locked import LockedRuns
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain import transitions
@@ -19,6 +20,7 @@ from lamplighter.domain.dependents import follow, upstream_ids
 from lamplighter.domain.errors import InvalidJob, JobEnded, JobNotFound, VersionConflict
 from lamplighter.domain.job import Job, JobStatus
 from lamplighter.domain.run import Recorded, Run, Settled
+from lamplighter.domain.slots import SlotKind, slot_keys
 from lamplighter.domain.states import RunState
 
 _SQL = queries("change")
@@ -63,6 +65,7 @@ class PostgresChanges:
             _replace(cursor, before, after)
             forget_future(cursor, after.job_id)
             write_first_runs(cursor, after, first_fire, next_fire, before.version + 1)
+            _relimit(cursor, before, after)
             return _lock(cursor, job.tenant, job.job_id)
 
         return self._db.run(work)
@@ -153,3 +156,13 @@ def _replace(cursor: Cursor[Row], before: Job, after: Job) -> None:
         graph = Graph(cursor)
         graph.delete_edges(after.job_id)
         graph.insert_edges([after])
+
+
+def _relimit(cursor: Cursor[Row], before: Job, after: Job) -> None:
+    """A higher limit lets more of the waiting in, at once; a lower one holds for the next."""
+    if after.max_concurrency == before.max_concurrency:
+        return
+    keys = [key for key in slot_keys(after, after.pool) if key.kind is SlotKind.LIMIT]
+    for key in keys:
+        Keys(cursor).relimit(after.job_id, key)
+    LockedRuns(cursor, ()).lock_and_hand_on({key.name for key in keys})

@@ -14,7 +14,7 @@ from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain import transitions
 from lamplighter.domain.ids import fire_of
 from lamplighter.domain.job import Job
-from lamplighter.domain.judge import Cancel, MayStart, Skip, Turned, judge
+from lamplighter.domain.judge import Cancel, MayStart, Skip, Turned, expiry, judge
 from lamplighter.domain.retry import after_loss
 from lamplighter.domain.run import ClaimAnswer, Claimed, Recorded, Refusal, Run, Settled, Ticket
 from lamplighter.domain.slots import (
@@ -156,7 +156,8 @@ def _with_slots(
         if isinstance(ruling, Granted):
             started.append(locked.put(transitions.started(run, worker_id, locked.now)))
             continue
-        locked.put(transitions.parked(run, locked.now))
+        until = expiry(run, locked.jobs[run.run_id])
+        locked.put(transitions.parked(run, locked.now, until))
         places.append((ruling.key, run))
         refused[run.run_id] = Refusal.PARKED
         for rival in ruling.replaces:
@@ -202,7 +203,8 @@ def _sweep_some(cursor: Cursor[Row], silence: timedelta) -> tuple[list[Settled],
     lost = [run for run in locked.runs.values() if (run.run_id, run.executor_id) in claimants]
     swept = [settled for run in lost if (settled := _lose(locked, run))]
     locked.write()
-    cursor.execute(_SQL["forget_claims"], {"claim_ids": uuids(row[0] for row in claims)})
+    silent = {"claim_ids": uuids(row[0] for row in claims), "silence": silence}
+    cursor.execute(_SQL["forget_claims"], silent)
     cursor.execute(_SQL["forget_workers"], {"silence": silence})
     return swept, len(claims) == _SWEPT_AT_ONCE
 

@@ -214,6 +214,7 @@ def new_runs_to_columns(runs: Sequence[NewRun]) -> dict[str, PackedArray]:
         "run_slotted": bools(is_ordered(run.job) for run in runs),
         "run_delays": ints(map(attrgetter("delay_ms"), runs)),
         "run_fires": instants(map(attrgetter("fire_at"), runs)),
+        "run_patience": ints(map(attrgetter("job.policy.blocked_seconds"), runs)),
     }
 
 

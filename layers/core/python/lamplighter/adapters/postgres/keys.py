@@ -48,6 +48,15 @@ class Keys:
             states[key].waiting.append(Waiter(run_id, limit, bool(is_parked)))
         return states
 
+    def first_in_line(self, after: str, limit: int) -> list[tuple[str, bool]]:
+        """Some keys after this one, and whether their first in line is parked."""
+        rows = self._read("first_in_line", after=after, limit=limit)
+        return sorted((key, is_parked) for key, is_parked in rows)
+
+    def relimit(self, job_id: UUID, key: SlotKey) -> None:
+        params = {"job_id": job_id, "key": key.name, "limit": key.limit}
+        self._cursor.execute(_SQL["relimit"], params)
+
     def join_queue(self, places: Sequence[tuple[SlotKey, Run]]) -> None:
         self._cursor.execute(
             _SQL["join_queue"],

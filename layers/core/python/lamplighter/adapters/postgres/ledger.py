@@ -8,6 +8,7 @@ from lamplighter.adapters.postgres.dependents import PostgresDependents
 from lamplighter.adapters.postgres.finish import PostgresOutcomes
 from lamplighter.adapters.postgres.horizon import PostgresHorizon
 from lamplighter.adapters.postgres.leases import PostgresLeases
+from lamplighter.adapters.postgres.overdue import PostgresOverdue
 from lamplighter.adapters.postgres.partitions import PostgresUpkeep
 from lamplighter.adapters.postgres.reads import PostgresReads
 from lamplighter.adapters.postgres.submit import PostgresSubmissions
@@ -16,6 +17,7 @@ from lamplighter.adapters.postgres.submit import PostgresSubmissions
 class PostgresLedger(
     PostgresSubmissions,
     PostgresClaims,
+    PostgresOverdue,
     PostgresOutcomes,
     PostgresDependents,
     PostgresChanges,

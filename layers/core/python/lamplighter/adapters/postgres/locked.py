@@ -148,6 +148,11 @@ class LockedRuns:
         self.hand_on(self._keys.leave(slotted))
         self._write_attempts()
 
+    def lock_and_hand_on(self, keys: set[str]) -> None:
+        """For keys that none of the runs at hand has: lock them first."""
+        self._keys.lock(keys)
+        self.hand_on(keys)
+
     def hand_on(self, keys: set[str]) -> None:
         """Give the free slots of these keys to the first in line, and wake those."""
         states = self._keys.states(keys, depth=len(self.runs) + 1)

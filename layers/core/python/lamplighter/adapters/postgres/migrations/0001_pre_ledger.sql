@@ -89,7 +89,7 @@ CREATE TABLE job_runs (
     delay_ms       integer     NOT NULL DEFAULT 0 CHECK (delay_ms >= 0),  -- jitter
     created_at     timestamptz NOT NULL DEFAULT now(),
     modified_time  timestamptz NOT NULL DEFAULT now(),
-    wake_at        timestamptz,        -- null for a run that goes to plan
+    wake_at        timestamptz,        -- when to look at it again; null if it goes to plan
     start_time     timestamptz,
     end_time       timestamptz,
     executor_id    text,
@@ -107,8 +107,8 @@ CREATE TABLE job_runs (
     CHECK ((status = 14) = (reason IS NOT NULL)),
     CHECK (status NOT IN (4, 7) OR (executor_id IS NOT NULL AND start_time IS NOT NULL)),
     CHECK (status < 10 OR wake_at IS NULL),
-    CHECK (status NOT IN (3, 4, 6, 7) OR wake_at IS NULL),
-    CHECK (status <> 5 OR wake_at IS NOT NULL)
+    CHECK (status NOT IN (4, 7) OR wake_at IS NULL),
+    CHECK (status NOT IN (2, 5, 6) OR wake_at IS NOT NULL)
 ) PARTITION BY RANGE (run_id);
 CREATE INDEX job_runs_of_job ON job_runs (job_id, run_id);
 CREATE INDEX job_runs_awake ON job_runs (wake_at) WHERE wake_at IS NOT NULL;

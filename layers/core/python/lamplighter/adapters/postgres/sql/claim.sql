@@ -30,7 +30,8 @@ WITH wanted AS (
 ), batch AS (
     INSERT INTO claims AS c (claim_id, worker_id, run_ids)
     SELECT %(claim_id)s, %(worker_id)s, array_agg(run_id) FROM claimed HAVING count(*) > 0
-    ON CONFLICT (claim_id) DO UPDATE SET run_ids = c.run_ids || excluded.run_ids
+    ON CONFLICT (claim_id) DO UPDATE
+    SET run_ids = c.run_ids || excluded.run_ids, claimed_at = clock_timestamp()
 ), beat AS (
     INSERT INTO workers (worker_id, pool, capacity)
     VALUES (%(worker_id)s, coalesce((SELECT pool FROM claimed LIMIT 1), 'default'), 0)
@@ -49,9 +50,15 @@ WHERE c.claim_id = %(claim_id)s AND c.worker_id = %(worker_id)s
   AND r.status = 4 AND r.executor_id = %(worker_id)s;
 
 -- name: record_claim
+-- A heartbeat too: a claim whose worker is unknown would never be missed.
+WITH beat AS (
+    INSERT INTO workers (worker_id, pool, capacity) VALUES (%(worker_id)s, 'default', 0)
+    ON CONFLICT (worker_id) DO UPDATE SET heartbeat_at = clock_timestamp()
+)
 INSERT INTO claims AS c (claim_id, worker_id, run_ids)
 VALUES (%(claim_id)s, %(worker_id)s, %(run_ids)s)
-ON CONFLICT (claim_id) DO UPDATE SET run_ids = c.run_ids || excluded.run_ids;
+ON CONFLICT (claim_id) DO UPDATE
+SET run_ids = c.run_ids || excluded.run_ids, claimed_at = clock_timestamp();
 
 -- name: heartbeat
 -- The worker lives; returns its runs that somebody wants stopped.
@@ -78,7 +85,9 @@ WHERE w.heartbeat_at < clock_timestamp() - %(silence)s
 ORDER BY c.claim_id LIMIT %(limit)s;
 
 -- name: forget_claims
-DELETE FROM claims WHERE claim_id = ANY(%(claim_ids)s);
+-- Not one that has grown since it was read: its new runs have a living worker.
+DELETE FROM claims
+WHERE claim_id = ANY(%(claim_ids)s) AND claimed_at < clock_timestamp() - %(silence)s;
 
 -- name: forget_workers
 DELETE FROM workers AS w
@@ -87,7 +96,7 @@ WHERE w.heartbeat_at < clock_timestamp() - %(silence)s
 
 -- name: forget_done_claims
 -- Batches whose runs have all ended or moved on: nobody will have to look for them.
-DELETE FROM claims WHERE claim_id IN (
+DELETE FROM claims WHERE claimed_at < clock_timestamp() - interval '1 min' AND claim_id IN (
     SELECT c.claim_id FROM claims AS c
     WHERE c.claimed_at < clock_timestamp() - interval '1 min'
       AND NOT EXISTS (

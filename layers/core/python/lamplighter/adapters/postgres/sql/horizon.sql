@@ -55,6 +55,11 @@ UPDATE job_runs AS r SET wake_at = greatest(clock_timestamp(), due.wake_at) + in
 FROM due WHERE r.run_id = due.run_id
 RETURNING r.run_id, r.tenant, r.pool, r.priority, r.delay_ms, r.fence, due.wake_at;
 
+-- name: overdue
+-- Blocked, parked and held runs that have waited too long.
+SELECT run_id FROM job_runs
+WHERE wake_at <= clock_timestamp() AND status IN (2, 3, 6) ORDER BY wake_at LIMIT %(limit)s;
+
 -- name: cursor
 SELECT loaded_to, watermark FROM ledger_bounds;
 

@@ -35,11 +35,13 @@ WHERE r.run_id = given.run_id AND r.run_id = ANY(%(run_ids)s)
 INSERT INTO job_runs (run_id, job_id, tenant, pool, origin, priority, status, slotted, delay_ms,
                       wake_at)
 SELECT run_id, job_id, tenant, pool, origin, priority, status, slotted, delay_ms,
-       CASE WHEN status = 1 AND fire_at < clock_timestamp() - interval '2 s'
-            THEN clock_timestamp() END
+       CASE WHEN status = 2 THEN greatest(fire_at, clock_timestamp()) + patience * interval '1 s'
+            WHEN fire_at < clock_timestamp() - interval '2 s' THEN clock_timestamp() END
 FROM unnest(%(run_ids)s, %(run_job_ids)s, %(run_tenants)s, %(run_pools)s, %(run_origins)s,
-            %(run_priorities)s, %(run_states)s, %(run_slotted)s, %(run_delays)s, %(run_fires)s)
-     AS given (run_id, job_id, tenant, pool, origin, priority, status, slotted, delay_ms, fire_at)
+            %(run_priorities)s, %(run_states)s, %(run_slotted)s, %(run_delays)s, %(run_fires)s,
+            %(run_patience)s)
+     AS given (run_id, job_id, tenant, pool, origin, priority, status, slotted, delay_ms, fire_at,
+               patience)
 ON CONFLICT (run_id) DO NOTHING
 RETURNING run_id;
 

@@ -25,6 +25,26 @@ CROSS JOIN LATERAL (
 ) AS q
 ORDER BY q.key, q.fire_at, q.seq;
 
+-- name: first_in_line
+-- Some keys after this one, and whether their first in line is parked: if a slot is free, nobody
+-- has told it. Steps from key to key by the index, however long their queues are.
+WITH RECURSIVE first AS (
+    (SELECT key, run_id FROM slot_queue WHERE key > %(after)s ORDER BY key, fire_at, seq LIMIT 1)
+    UNION ALL
+    SELECT next.key, next.run_id
+    FROM first CROSS JOIN LATERAL (
+        SELECT key, run_id FROM slot_queue WHERE key > first.key
+        ORDER BY key, fire_at, seq LIMIT 1) AS next
+)
+SELECT some.key, coalesce(r.status = 3, false)
+FROM (SELECT * FROM first LIMIT %(limit)s) AS some LEFT JOIN job_runs AS r USING (run_id);
+
+-- name: relimit
+-- The places that a job's runs have in a queue follow the job's new limit.
+UPDATE slot_queue AS q SET max_slots = %(limit)s
+FROM job_runs AS r
+WHERE q.key = %(key)s AND r.run_id = q.run_id AND r.job_id = %(job_id)s;
+
 -- name: take_slots
 INSERT INTO slots (key, n, run_id) SELECT * FROM unnest(%(keys)s, %(numbers)s, %(run_ids)s);
 

@@ -37,14 +37,14 @@ WITH new_jobs AS (
                  unnest(%(run_tenants)s) AS tenant, unnest(%(run_pools)s) AS pool,
                  unnest(%(run_priorities)s) AS priority, unnest(%(run_states)s) AS status,
                  unnest(%(run_slotted)s) AS slotted, unnest(%(run_delays)s) AS delay_ms,
-                 unnest(%(run_fires)s) AS fire_at) AS given
+                 unnest(%(run_fires)s) AS fire_at, unnest(%(run_patience)s) AS patience) AS given
     WHERE fire_at >= (SELECT ready_from FROM ledger_bounds)
       AND fire_at < (SELECT ready_to FROM ledger_bounds)
 ), new_runs AS (
     INSERT INTO job_runs (run_id, job_id, tenant, pool, priority, status, slotted, delay_ms, wake_at)
     SELECT run_id, job_id, tenant, pool, priority, status, slotted, delay_ms,
-           CASE WHEN status = 1 AND fire_at < clock_timestamp() - interval '2 s'
-                THEN clock_timestamp() END
+           CASE WHEN status = 2 THEN greatest(fire_at, clock_timestamp()) + patience * interval '1 s'
+            WHEN fire_at < clock_timestamp() - interval '2 s' THEN clock_timestamp() END
     FROM given_runs
     WHERE job_id IN (SELECT job_id FROM new_jobs)
 ), new_schedules AS (

@@ -1,0 +1,77 @@
+"""What has waited too long: blocked, parked and held runs, and slots that nobody handed on."""
+
+from uuid import UUID
+
+from psycopg import Cursor
+
+from lamplighter.adapters.postgres.database import Database, Row
+from lamplighter.adapters.postgres.dependents import judge_blocked
+from lamplighter.adapters.postgres.keys import Keys
+from lamplighter.adapters.postgres.locked import LockedRuns
+from lamplighter.adapters.postgres.queries import queries
+from lamplighter.domain import transitions
+from lamplighter.domain.run import Recorded, Run, Settled
+from lamplighter.domain.states import RunState, SkipReason
+
+_HORIZON = queries("horizon")
+_NOBODY_DECIDED = "held for a week, and nobody decided"
+_DECISIONS = (RunState.SCHEDULED, RunState.SUCCESS, RunState.FAILED)
+
+
+class PostgresOverdue:
+    _db: Database
+
+    _rechecked_to: str = ""  # each call looks at the keys after the last one's
+
+    def settle_overdue(self, limit: int = 1000) -> list[Settled]:
+        after = self._rechecked_to
+        self._rechecked_to = self._db.run(lambda cursor: _recheck_keys(cursor, after, limit))
+        rows = self._db.statement(_HORIZON["overdue"], {"limit": limit})
+        overdue = [row[0] for row in rows]
+        settled = self._db.run(lambda cursor: judge_blocked(cursor, overdue).settled)
+        return settled + self._db.run(lambda cursor: _settle_waiting(cursor, overdue))
+
+    def decide_held(self, tenant: str, run_id: UUID, state: RunState) -> Settled:
+        if state not in _DECISIONS:
+            raise ValueError(f"a held run becomes SCHEDULED, SUCCESS or FAILED, not {state.name}")
+        return self._db.run(lambda cursor: _decide(cursor, tenant, run_id, state))
+
+
+def _recheck_keys(cursor: Cursor[Row], after: str, limit: int) -> str:
+    """Hand on what is free of some keys; answers where to go on, from the start at the end."""
+    found = Keys(cursor).first_in_line(after, limit)
+    LockedRuns(cursor, ()).lock_and_hand_on({key for key, is_parked in found if is_parked})
+    return found[-1][0] if len(found) == limit else ""
+
+
+def _settle_waiting(cursor: Cursor[Row], run_ids: list[UUID]) -> list[Settled]:
+    locked = LockedRuns(cursor, run_ids)
+    due = [run for run in locked.runs.values() if run.wake_at and run.wake_at <= locked.now]
+    after = [changed for run in due if (changed := _give_up(locked, run))]
+    locked.write()
+    return [_answer(run, Recorded.ACCEPTED) for run in after]
+
+
+def _give_up(locked: LockedRuns, run: Run) -> Run | None:
+    if run.state is RunState.PARKED:
+        return locked.put(transitions.skipped(run, SkipReason.EXPIRED, locked.now))
+    if run.state is RunState.HELD:
+        failed = transitions.decided(run, RunState.FAILED, locked.now, _NOBODY_DECIDED)
+        return locked.put(failed)
+    return None
+
+
+def _decide(cursor: Cursor[Row], tenant: str, run_id: UUID, state: RunState) -> Settled:
+    locked = LockedRuns(cursor, [run_id])
+    run = locked.runs.get(run_id)
+    if run is None or run.tenant != tenant:
+        return Settled(run_id, None, Recorded.STALE, None)
+    if run.state is not RunState.HELD:
+        return _answer(run, Recorded.REPEATED if run.state is state else Recorded.STALE)
+    after = locked.put(transitions.decided(run, state, locked.now))
+    locked.write()
+    return _answer(after, Recorded.ACCEPTED)
+
+
+def _answer(run: Run, recorded: Recorded) -> Settled:
+    return Settled(run.run_id, run.job_id, recorded, run.state, run.wake_at)
