@@ -1,0 +1,145 @@
+"""Blocked runs: where upstreams' fires lead to, and what becomes of them as upstreams end."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from lamplighter.adapters.memory.books import Books
+from lamplighter.adapters.memory.runs import put, remove, write_down
+from lamplighter.domain import transitions
+from lamplighter.domain.dependents import (
+    SeenUpstream,
+    UpstreamRun,
+    blocked_fires,
+    edge_state,
+    in_order,
+    runs_of_dependents,
+    upstream_ids,
+)
+from lamplighter.domain.ids import BY_SCHEDULE
+from lamplighter.domain.job import Job, JobStatus
+from lamplighter.domain.policy import EdgeRule, ScheduleType, Upstream
+from lamplighter.domain.run import Run, new_runs
+from lamplighter.domain.states import RunState
+from lamplighter.domain.trigger import Ready, Wait, blocked_until, missing, verdict
+
+
+def dependents(books: Books, job_id: UUID) -> list[Job]:
+    """The jobs that wait for this one, without those that were cancelled."""
+    jobs = (books.jobs[each] for each in sorted(books.dependents_of[job_id]))
+    return [job for job in jobs if job.status is not JobStatus.CANCELLED]
+
+
+def followers(books: Books, roots: Iterable[UUID]) -> list[Job]:
+    """Jobs without a schedule of their own that get their fires from these, upstreams first."""
+    found: dict[UUID, Job] = {}
+    ahead = list(roots)
+    while ahead:
+        below = [
+            job
+            for job in dependents(books, ahead.pop())
+            if job.schedule.schedule_type is ScheduleType.AFTER and job.job_id not in found
+        ]
+        found |= {job.job_id: job for job in below}
+        ahead += [job.job_id for job in below]
+    return in_order(found.values())
+
+
+def block(books: Books, jobs: Sequence[Job]) -> list[Run]:
+    """Write the blocked runs of these jobs, at every fire that their upstreams have or await."""
+    seen = {up: _seen(books, books.jobs[up]) for job in jobs for up in upstream_ids(job)}
+    pairs = runs_of_dependents(jobs, seen)
+    return write_down(
+        books, [run for job, fire in pairs for run in new_runs(job, fire, blocked=True)]
+    )
+
+
+def drop_orphans(books: Books, jobs: Sequence[Job]) -> None:
+    """Take out the coming runs of these jobs for which no upstream has a fire any more."""
+    for job in jobs:
+        seen = [_seen(books, books.jobs[up]) for up in upstream_ids(job)]
+        fires = set(blocked_fires(seen))
+        for run in books.runs_of_job(job.job_id):
+            waits = run.state is RunState.BLOCKED and run.fire_at > books.now
+            if waits and run.fire_at not in fires:
+                remove(books, run)
+
+
+def _seen(books: Books, job: Job) -> SeenUpstream:
+    fires = frozenset(
+        run.fire_at
+        for run in _by_schedule(books, job)
+        if not job.repeats or not run.state.is_final or run.fire_at > books.now
+    )
+    return SeenUpstream(job, fires)
+
+
+def _by_schedule(books: Books, job: Job) -> list[Run]:
+    """A run that a person asked for beside the schedule leads nobody on."""
+    return [run for run in books.runs_of_job(job.job_id) if run.origin == BY_SCHEDULE]
+
+
+def waiting_for(books: Books, run: Run) -> list[UUID]:
+    """The blocked runs that an upstream's run has a say in."""
+    if run.origin != BY_SCHEDULE:
+        return []
+    upstream = books.jobs[run.job_id]
+    return [
+        blocked.run_id
+        for job in dependents(books, run.job_id)
+        for blocked in books.runs_of_job(job.job_id)
+        if blocked.state is RunState.BLOCKED
+        and (not _fire_by_fire(_edge(job, upstream), upstream) or blocked.fire_at == run.fire_at)
+    ]
+
+
+def _edge(job: Job, upstream: Job) -> Upstream:
+    return next(edge for edge in job.after if UUID(edge.job_id) == upstream.job_id)
+
+
+def _fire_by_fire(edge: Upstream, upstream: Job) -> bool:
+    return edge.rule is EdgeRule.SAME_FIRE and upstream.repeats
+
+
+def judge_blocked(books: Books, run_ids: Iterable[UUID]) -> list[Run]:
+    """Free or end those that can be decided; whoever ends may decide others, near and far."""
+    ahead = deque(run_ids)
+    changed: list[Run] = []
+    while ahead:
+        run = books.runs[ahead.popleft()]
+        after = _judged(books, run) if run.state is RunState.BLOCKED else None
+        if after is None:
+            continue
+        changed.append(put(books, after))
+        if after.state.is_final:
+            ahead += waiting_for(books, after)
+    return changed
+
+
+def _judged(books: Books, run: Run) -> Run | None:
+    job = books.jobs[run.job_id]
+    said = [_said(books, edge, run) for edge in job.after]
+    ruling = verdict(job.policy.trigger_rule, said)
+    if isinstance(ruling, Ready):
+        return transitions.freed(run, books.now)
+    if isinstance(ruling, Wait):
+        bound = timedelta(seconds=job.policy.blocked_seconds)
+        if books.now < blocked_until(fire=run.fire_at, blocked_at=run.created_at, bound=bound):
+            return None
+        ruling = missing(said, bound)
+    return transitions.skipped(run, ruling.reason, books.now, ruling.text)
+
+
+def _said(books: Books, edge: Upstream, run: Run) -> tuple[str, RunState | None]:
+    upstream = books.jobs[UUID(edge.job_id)]
+    runs = [
+        UpstreamRun(each.fire_at, each.pool, each.state, each.end_time)
+        for each in _by_schedule(books, upstream)
+    ]
+    return upstream.name, edge_state(edge, upstream, run.fire_at, runs)
+
+
+def tell_dependents(books: Books, ended: Iterable[Run]) -> list[Run]:
+    """Judge all that waits for runs that have just ended."""
+    return judge_blocked(books, [each for run in ended for each in waiting_for(books, run)])

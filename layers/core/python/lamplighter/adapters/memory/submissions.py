@@ -1,0 +1,65 @@
+"""Submissions: jobs, edges and first runs; and runs beside the schedule."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from lamplighter.adapters.memory.books import Books
+from lamplighter.adapters.memory.dependents import block, judge_blocked
+from lamplighter.adapters.memory.first_fire import place_first_fire
+from lamplighter.adapters.memory.graph import keep, settle
+from lamplighter.adapters.memory.runs import still_scheduled, write_down
+from lamplighter.adapters.memory.transaction import Transactional
+from lamplighter.domain.errors import IdempotencyConflict, JobEnded
+from lamplighter.domain.job import Job, JobStatus
+from lamplighter.domain.policy import ScheduleType
+from lamplighter.domain.run import Accepted, Due, Run, Submission, new_runs
+
+
+class MemorySubmissions(Transactional):
+    def submit(self, submissions: Sequence[Submission]) -> Accepted:
+        with self._transaction() as books:
+            fresh = _not_yet_known(books, submissions)
+            jobs = settle(books, {job_id: each.job for job_id, each in fresh.items()})
+            for job in jobs:
+                keep(books, _born(job, books.now))
+            runs = _first_runs(books, [books.jobs[job.job_id] for job in jobs], fresh)
+            judge_blocked(books, [run.run_id for run in runs])
+            return Accepted(frozenset(fresh), still_scheduled(books, runs))
+
+    def add_run(self, tenant: str, job_id: UUID, origin: str, fire: datetime) -> list[Due]:
+        with self._transaction() as books:
+            job = books.job(tenant, job_id)
+            if job.status is JobStatus.CANCELLED:
+                raise JobEnded(f"job {job_id} was cancelled; submit a new one")
+            runs = new_runs(job, fire, origin=origin)
+            write_down(books, runs)
+            return still_scheduled(books, [books.runs[run.run_id] for run in runs])
+
+
+def _not_yet_known(books: Books, submissions: Sequence[Submission]) -> dict[UUID, Submission]:
+    fresh: dict[UUID, Submission] = {}
+    for each in submissions:
+        job_id, identity = each.job.job_id, (each.job.tenant, each.fingerprint)
+        if books.identities.setdefault(job_id, identity) != identity:
+            raise IdempotencyConflict(f"job {job_id} exists with another body; use a new key")
+        if job_id not in books.jobs:
+            fresh.setdefault(job_id, each)
+    return fresh
+
+
+def _born(job: Job, now: datetime) -> Job:
+    return msgspec.structs.replace(
+        job, status=JobStatus.SCHEDULED, version=1, created_at=now, updated_at=now
+    )
+
+
+def _first_runs(books: Books, jobs: Sequence[Job], fresh: dict[UUID, Submission]) -> list[Run]:
+    runs: list[Run] = []
+    for job in jobs:
+        given = fresh[job.job_id]
+        runs += place_first_fire(books, job, given.first_fire, given.next_fire)
+    following = [job for job in jobs if job.schedule.schedule_type is ScheduleType.AFTER]
+    return runs + block(books, following)
