@@ -70,6 +70,14 @@ def test_latest_runs_nothing_that_is_older_than_its_window() -> None:
     assert settled.missed[0].count == 5
 
 
+def test_a_fire_exactly_as_old_as_the_window_still_runs() -> None:
+    hourly = cron("0 * * * *", catch_up=policy("all"))
+    on_the_edge = catch_up(hourly, utc("2025-06-15T10:00"), utc("2025-06-15T11:00"))
+    assert on_the_edge.run == (utc("2025-06-15T10:00"),)
+    past_it = catch_up(hourly, utc("2025-06-15T10:00"), utc("2025-06-15T11:00:00.001"))
+    assert past_it.run == ()
+
+
 def test_all_runs_what_the_window_and_the_limit_hold() -> None:
     settled = settle(minutely("all", window=600), "2025-06-15T11:00")
     assert [short(fire) for fire in (settled.run[0], settled.run[-1])] == [

@@ -69,6 +69,14 @@ def test_counting_and_halving_agree_with_walking(
     assert last == (to_ms(walked[-1]) if walked else None)
 
 
+def test_a_fire_at_the_end_of_a_gap_is_counted_in_the_range_that_begins_with_it() -> None:
+    schedule, gap_ends = cron("30 2 * * *", "Europe/Berlin"), utc("2025-03-30T01:00")
+    before, later = gap_ends - timedelta(hours=6), gap_ends + timedelta(hours=6)
+    assert count_fires(schedule, before, gap_ends) == 0
+    assert count_fires(schedule, gap_ends, later) == 1
+    assert count_fires(schedule, before, later) == 1
+
+
 def test_ranges_that_meet_share_no_fire_and_lose_none() -> None:
     schedule = cron("*/7 * * * *", "Europe/Berlin")
     start = utc("2025-03-29T00:00")
