@@ -56,6 +56,7 @@ class PostgresChanges:
         next_fire: datetime | None,
     ) -> Job:
         def work(cursor: Cursor[Row]) -> Job:
+            Graph(cursor).lock(job.tenant)
             before = _lock(cursor, job.tenant, job.job_id)
             if before.status >= JobStatus.CANCELLED:
                 raise JobEnded(JobEnded.__doc__)

@@ -37,6 +37,7 @@ class PostgresDependents:
 
     def free_dependents(self, upstream_runs: Sequence[UUID]) -> list[Settled]:
         def work(cursor: Cursor[Row]) -> list[Settled]:
+            Graph(cursor).share(upstream_runs)
             return judge_blocked(cursor, _waiting_for(cursor, upstream_runs)).settled
 
         return self._db.run(work)

@@ -29,9 +29,17 @@ class Graph:
         rows = self._cursor.execute(_SQL[name], all_params, binary=True).fetchall()
         return {row[0]: row_to_job(row) for row in rows}
 
+    def lock(self, tenant: str) -> None:
+        """Nobody else adds edges. Comes before the lock of any job, here and everywhere."""
+        self._cursor.execute(_SQL["lock_graph"], {"tenant": tenant})
+
+    def share(self, run_ids: Collection[UUID]) -> None:
+        """Edges that are being added to the graphs of these runs are there when this returns."""
+        self._cursor.execute(_SQL["share_graphs"], {"run_ids": uuids(run_ids)})
+
     def admit(self, tenant: str, jobs: Sequence[Job]) -> list[Job]:
         """The jobs, upstream first, each knowing whether it repeats; refuses bad edges."""
-        self._cursor.execute(_SQL["lock_graph"], {"tenant": tenant})
+        self.lock(tenant)
         new = {job.job_id: upstream_ids(job) for job in jobs}
         outside = {up for ups in new.values() for up in ups} - new.keys()
         known = self._jobs("lock_jobs", outside, tenant=tenant)

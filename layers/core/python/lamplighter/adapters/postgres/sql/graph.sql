@@ -3,6 +3,12 @@
 -- them.
 SELECT pg_advisory_xact_lock(hashtextextended('graph:' || %(tenant)s, 0));
 
+-- name: share_graphs
+-- Wait for whoever adds edges to the graphs of these runs, and keep others from it: a submission
+-- that has just read that an upstream is unfinished must not commit after the one who frees.
+SELECT pg_advisory_xact_lock_shared(hashtextextended('graph:' || tenant, 0))
+FROM (SELECT DISTINCT tenant FROM job_runs WHERE run_id = ANY(%(run_ids)s) ORDER BY tenant) AS t;
+
 -- name: lock_jobs
 -- Jobs of one tenant, kept from being cancelled or changed until this transaction ends.
 SELECT {job_columns} FROM jobs AS j
