@@ -130,6 +130,8 @@ def test_a_forked_copy_of_the_starter_does_not_keep_the_program_alive(folder: Pa
     reader, writer = os.pipe()
     copy = os.fork()
     if copy == 0:
+        # Without its own writing end, the copy ends with the test, however that ends.
+        os.close(writer)
         os.read(reader, 1)
         os._exit(0)
 
