@@ -67,9 +67,10 @@ SELECT loaded_to, watermark FROM ledger_bounds;
 UPDATE ledger_bounds SET loaded_to = %(loaded_to)s;
 
 -- name: set_candidate
--- Every transaction that was open at this moment has an id below the barrier.
+-- Every transaction that has an id by this moment has one below the barrier, this one's own. (The
+-- snapshot's xmax would not do: it is the id after the last that has ended, maybe of an open one.)
 UPDATE ledger_bounds
-SET candidate = %(to)s, barrier = pg_snapshot_xmax(pg_current_snapshot())
+SET candidate = %(to)s, barrier = pg_current_xact_id()
 WHERE candidate IS NULL AND watermark < %(to)s
   AND %(to)s <= clock_timestamp() - interval '5 s';
 
