@@ -1,6 +1,5 @@
 """A cron expression as bit masks over wall time. It knows no zone: seconds of a clock on a wall."""
 
-from collections.abc import Iterator
 from datetime import date
 from functools import lru_cache
 
@@ -51,10 +50,12 @@ class Expression(msgspec.Struct, frozen=True):
         return self._in_later_month(when)
 
     def _in_later_month(self, when: date) -> int | None:
-        for year, month in self._months_after(when.year, when.month):
-            mask = self._month(year, month)
-            if mask:
-                return day_number(date(year, month, _lowest(mask))) * DAY + self.opening
+        year, month = when.year, when.month
+        while self.months and year < _LAST_YEAR:
+            for later in self.months:
+                if later > month and (mask := self._month(year, later)):
+                    return day_number(date(year, later, _lowest(mask))) * DAY + self.opening
+            year, month = year + 1, 0
         return None
 
     def count(self, wall_from: int, wall_to: int) -> int:
@@ -77,20 +78,12 @@ class Expression(msgspec.Struct, frozen=True):
         leap = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
         return self.days[date(year, month, 1).weekday() * 4 + _LENGTHS[month] + leap - 28]
 
-    def _months_after(self, year: int, month: int) -> Iterator[tuple[int, int]]:
-        yield from ((year, later) for later in self.months if later > month)
-        for later_year in range(year + 1, _LAST_YEAR if self.is_possible else year):
-            for each in self.months:
-                yield later_year, each
-
     def _count_days(self, first: int, last: int) -> int:
         """Matching days in [first, last)."""
         start, end = date.fromordinal(first + EPOCH_DAY), date.fromordinal(last + EPOCH_DAY)
-        total = self._month(start.year, start.month).bit_count()
-        for year, month in self._months_after(start.year, start.month):
-            if (year, month) > (end.year, end.month):
-                break
-            total += self._month(year, month).bit_count()
+        total = 0
+        for number in range(start.year * 12 + start.month - 1, end.year * 12 + end.month):
+            total += self._month(number // 12, number % 12 + 1).bit_count()
         before = self._month(start.year, start.month) & ((1 << start.day) - 1)
         beyond = self._month(end.year, end.month) >> end.day
         return total - before.bit_count() - beyond.bit_count()

@@ -122,21 +122,24 @@ class Cron:
         return opens, closes
 
     def _search(self, after: int) -> int | None:
+        horizon = min(after + _HORIZON, LATEST_MS // 1000)
         segment = self.zone.segment(after)
-        start = after + 1
-        while True:
-            opens, closes = self.owned(segment)
-            wall = self.expression.at_or_after(max(opens, start + segment.offset))
-            if wall is None or wall > min(after + _HORIZON, LATEST_MS // 1000):
-                return None
+        opens, closes = self.owned(segment)
+        wall = self.expression.at_or_after(max(opens, after + 1 + segment.offset))
+        while wall is not None and wall <= horizon:
             if wall < closes:
                 return wall - segment.offset
             if self.shifts and segment.is_gap and wall < segment.end + segment.after:
                 return segment.end
-            # Until two days before the next match nothing can fire, except that a clock set
-            # back may show an earlier match again.
-            start = segment.end if segment.is_overlap else max(segment.end, wall - 2 * DAY)
+            # Until two days before the match nothing can fire, except that a clock set back
+            # may show an earlier match again.
+            again = segment.is_overlap
+            start = segment.end if again else max(segment.end, wall - 2 * DAY)
             segment = self.zone.segment(start)
+            opens, closes = self.owned(segment)
+            if again or wall < opens:
+                wall = self.expression.at_or_after(opens)
+        return None
 
     def _adds_fire_at(self, second: int) -> bool:
         segment = self.zone.segment(second - 1)
