@@ -1,6 +1,6 @@
 """The parts that a test plays: a client, a worker, a watcher, each in one line."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from threading import Barrier
@@ -24,6 +24,7 @@ from lamplighter.domain.states import RunState
 from lamplighter.ports.ledger import Lease, Ledger, Planned
 from tests.adapters.ledger.builders import HOUR, TENANT, hourly, one_off
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 # Everybody has been silent for longer than this, even whoever spoke in this very instant.
@@ -130,11 +131,11 @@ def run_of(job: Submission, fire: datetime, pool: str = "default") -> UUID:
     return run_id(job.job.job_id, fire, pool, BY_SCHEDULE)
 
 
-def together(calls: Sequence[Callable[[], T]]) -> list[T | Exception]:
+def together(*calls: Callable[[], object]) -> list[object]:
     """All at the same time, each in a thread of its own; answers or errors, in the order given."""
     gate = Barrier(len(calls))
 
-    def at_once(call: Callable[[], T]) -> T | Exception:
+    def at_the_gate(call: Callable[[], object]) -> object:
         gate.wait(timeout=10)
         try:
             return call()
@@ -142,4 +143,17 @@ def together(calls: Sequence[Callable[[], T]]) -> list[T | Exception]:
             return error
 
     with ThreadPoolExecutor(len(calls)) as threads:
-        return list(threads.map(at_once, calls))
+        return list(threads.map(at_the_gate, calls))
+
+
+def at_once(call: Callable[[A], T], given: Iterable[A]) -> list[T]:
+    """The same call for each of these, all at the same time; nothing may go wrong."""
+    answers: list[T] = []
+
+    def kept(each: A) -> Callable[[], object]:
+        return lambda: answers.append(call(each))
+
+    for error in together(*(kept(each) for each in given)):
+        if isinstance(error, Exception):
+            raise error
+    return answers
