@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from lamplighter.domain.ids import BY_SCHEDULE
+from lamplighter.domain.ids import BY_SCHEDULE, MILLISECOND
 from lamplighter.domain.job import Job, JobStatus
 from lamplighter.domain.policy import CatchUp
 from lamplighter.domain.run import Refusal, Run
-from lamplighter.domain.schedule import Calendar, Schedule, fires, next_fire
+from lamplighter.domain.schedule import Calendar, Schedule, count_fires, next_fire
 from lamplighter.domain.states import RunState, SkipReason
 
 # A claim that is early by less waits at the worker; an earlier one goes back.
@@ -100,5 +100,4 @@ def is_missed(
     if rule.policy is CatchUp.LATEST:
         newer = next_fire(schedule, fire, calendars)
         return newer is not None and newer < long_ago
-    newer_ones = fires(schedule, fire, long_ago, rule.limit, calendars)
-    return len(list(newer_ones)) >= rule.limit
+    return count_fires(schedule, fire + MILLISECOND, long_ago, calendars) >= rule.limit
