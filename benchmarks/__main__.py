@@ -21,7 +21,9 @@ def main() -> int:
     options = parser.parse_args()
     unknown = set(options.names) - set(BENCHMARKS)
     if unknown:
-        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
+        parser.error(
+            f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}"
+        )
     rows: list[Row] = []
     for name in options.names or BENCHMARKS:
         print(f"measuring {name} …", file=sys.stderr, flush=True)

@@ -4,11 +4,11 @@ A job is a key and a body, a run is a key, a job and a number. Whatever the ledg
 is the price of what it promises.
 """
 
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import psycopg
+
 from lamplighter.adapters.postgres import arrays
 from lamplighter.adapters.postgres.arrays import jsons, uuids
 
@@ -73,7 +73,7 @@ class BareLedger:
         self._conn.close()
 
 
-def fill_bare(url: str, rows: int, fire: datetime) -> None:
+def fill_bare(url: str, rows: int) -> None:
     """As many finished rows as the ledger was filled with."""
     with psycopg.connect(url, autocommit=True) as conn:
         conn.execute(

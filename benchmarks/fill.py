@@ -5,7 +5,7 @@ import psycopg
 _JOBS = """
     INSERT INTO jobs (job_id, tenant, name, schedule_type, schedule_time, payload, target, repeats,
                       has_upstreams)
-    SELECT ('01000000' || lpad(to_hex(n), 8, '0') || '7000' || '8000' || lpad(to_hex(n), 8, '0'))::uuid,
+    SELECT ('01000000' || lpad(to_hex(n), 8, '0') || '70008000' || lpad(to_hex(n), 8, '0'))::uuid,
            'default', 'job ' || n, 'FUTURE', now(), to_jsonb(n),
            '{"type": "python", "handler": "builtin.noop"}', false, false
     FROM generate_series(%(first)s::int, %(last)s::int) AS n
@@ -17,7 +17,7 @@ _RUNS = """
     SELECT (lpad(to_hex((extract(epoch FROM ready_from) * 1000)::bigint
                         + (n::numeric * span / %(rows)s::int)::bigint), 12, '0')
             || '8000' || '8000' || lpad(to_hex(n), 12, '0'))::uuid,
-           ('01000000' || lpad(to_hex(n), 8, '0') || '7000' || '8000' || lpad(to_hex(n), 8, '0'))::uuid,
+           ('01000000' || lpad(to_hex(n), 8, '0') || '70008000' || lpad(to_hex(n), 8, '0'))::uuid,
            'default', 'default', 5, 10, 1, now(), now(), 'bench'
     FROM generate_series(%(first)s::int, %(last)s::int) AS n,
          (SELECT ready_from, (extract(epoch FROM ready_to - ready_from) * 1000)::bigint AS span

@@ -41,7 +41,7 @@ def measure() -> list[Row]:
         small = _measure_all(ledger, bare)
         started = time.perf_counter()
         fill_ledger(url, ROWS_AT_REST)
-        fill_bare(url, ROWS_AT_REST, ledger.now())
+        fill_bare(url, ROWS_AT_REST)
         filled_in = time.perf_counter() - started
         large = _measure_all(ledger, bare)
         ledger.close()
@@ -55,7 +55,9 @@ def _measure_all(ledger: PostgresLedger, bare: BareLedger) -> dict[str, tuple[fl
     jobs = [_jobs(fire) for _ in range(ROUNDS)]
     times = {"submit": _submit(ledger, bare, jobs, fire)}
     times["page"] = _page(ledger, bare, fire)
-    time.sleep(max(0.0, (fire - ledger.now()).total_seconds()))  # a claim before its time is refused
+    time.sleep(
+        max(0.0, (fire - ledger.now()).total_seconds())
+    )  # a claim before its time is refused
     tickets = [[run_id(job.job_id, fire, job.pool) for job in batch] for batch in jobs]
     times["claim"] = _claim(ledger, bare, tickets)
     times["finish"] = _finish(ledger, bare, tickets)
@@ -70,9 +72,9 @@ def _jobs(fire: datetime) -> list[Job]:
     ]
 
 
-def _timed(call: Callable[[], object]) -> float:
+def _timed(call: Callable[..., object], *args: object) -> float:
     started = time.perf_counter()
-    call()
+    call(*args)
     return time.perf_counter() - started
 
 
@@ -82,8 +84,8 @@ def _submit(
     mine, floor = [], []
     for batch in jobs:
         rows = [(job.job_id, run_id(job.job_id, fire, job.pool), _BODY) for job in batch]
-        mine.append(_timed(lambda: ledger.submit([Submission(job, fire) for job in batch])))
-        floor.append(_timed(lambda: bare.submit(rows)))
+        mine.append(_timed(ledger.submit, [Submission(job, fire) for job in batch]))
+        floor.append(_timed(bare.submit, rows))
     return median(mine), median(floor)
 
 
@@ -112,7 +114,7 @@ def _claim(
         mine.append(time.perf_counter() - started)
         if len(answer.claimed) != BATCH:
             raise AssertionError(f"claimed {len(answer.claimed)} of {BATCH}")
-        floor.append(_timed(lambda: bare.claim(batch)))
+        floor.append(_timed(bare.claim, batch))
     return median(mine), median(floor)
 
 
@@ -122,36 +124,37 @@ def _finish(
     mine, floor = [], []
     for batch in batches:
         outcomes = [Outcome(run_id=run, fence=1, verdict=Verdict.SUCCESS) for run in batch]
-        mine.append(_timed(lambda: ledger.finish(outcomes)))
-        floor.append(_timed(lambda: bare.finish(batch)))
+        mine.append(_timed(ledger.finish, outcomes))
+        floor.append(_timed(bare.finish, batch))
     return median(mine), median(floor)
 
 
 def _rows(
     small: dict[str, tuple[float, float]], large: dict[str, tuple[float, float]], filled_in: float
 ) -> list[Row]:
-    rows: list[Row] = []
-    for when, figures in (("near empty", small), (f"{ROWS_AT_REST:,} rows", large)):
-        for name, (mine, floor) in figures.items():
-            rows.append(
-                {
-                    "name": f"ledger {name}, {when}",
-                    "unit": "rows/s",
-                    "value": mine,
-                    "floor": floor,
-                    "ratio": mine / floor,
-                    "note": f"goal {GOALS[name]:,}",
-                }
-            )
-    for name in GOALS:
-        rows.append(
-            {
-                "name": f"ledger {name}, cost per row, full / near empty",
-                "unit": "times",
-                "value": small[name][0] / large[name][0],
-                "floor": small[name][1] / large[name][1],
-                "note": "goal 1.30 at most; the floor's growth beside it",
-            }
-        )
-    rows.append({"name": "filling the tables", "unit": "s", "value": filled_in})
-    return rows
+    full = f"{ROWS_AT_REST:,} rows"
+    rows = [_rate(name, "near empty", *small[name]) for name in GOALS]
+    rows += [_rate(name, full, *large[name]) for name in GOALS]
+    rows += [_growth(name, small[name], large[name]) for name in GOALS]
+    return [*rows, {"name": "filling the tables", "unit": "s", "value": filled_in}]
+
+
+def _rate(name: str, when: str, mine: float, floor: float) -> Row:
+    return {
+        "name": f"ledger {name}, {when}",
+        "unit": "rows/s",
+        "value": mine,
+        "floor": floor,
+        "ratio": mine / floor,
+        "note": f"goal {GOALS[name]:,}",
+    }
+
+
+def _growth(name: str, small: tuple[float, float], large: tuple[float, float]) -> Row:
+    return {
+        "name": f"ledger {name}, cost per row, full / near empty",
+        "unit": "times",
+        "value": small[0] / large[0],
+        "floor": small[1] / large[1],
+        "note": "goal 1.30 at most; beside it, how the floor grew",
+    }
