@@ -19,10 +19,10 @@ from lamplighter.domain.states import RunState
 
 
 def key_states(books: Books, keys: Iterable[SlotKey]) -> dict[str, KeyState]:
-    return {key.name: _key_state(books, key.name) for key in keys}
+    return {key.name: key_state(books, key.name) for key in keys}
 
 
-def _key_state(books: Books, name: str) -> KeyState:
+def key_state(books: Books, name: str) -> KeyState:
     parked = RunState.PARKED
     waiting = [
         Waiter(place.run_id, place.limit, books.runs[place.run_id].state is parked)
@@ -76,7 +76,7 @@ def leave(books: Books, run: Run, kept: frozenset[SlotKind] = frozenset()) -> No
 
 def hand_on(books: Books, key: str) -> None:
     """Give the free slots of a key to the first in line, and wake those."""
-    for slot, run_id in hand_over(_key_state(books, key)):
+    for slot, run_id in hand_over(key_state(books, key)):
         run = books.runs[run_id]
         take(books, key, slot, run)
         books.runs[run_id] = transitions.woken(run, books.now)
