@@ -32,8 +32,9 @@ WITH RECURSIVE below (job_id) AS (
     UNION
     SELECT d.job_id FROM below AS b JOIN job_dependencies AS d ON d.upstream_id = b.job_id
 )
-SELECT {job_columns} FROM jobs AS j JOIN below USING (job_id)
-WHERE j.schedule_type = 'AFTER' AND j.status <> 3;
+SELECT {job_columns} FROM jobs AS j
+WHERE j.job_id = ANY(ARRAY(SELECT job_id FROM below))  -- a join would read all of jobs
+  AND j.schedule_type = 'AFTER' AND j.status <> 3;
 
 -- name: direct_dependents
 SELECT {job_columns} FROM jobs AS j

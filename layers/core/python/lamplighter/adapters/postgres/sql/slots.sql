@@ -36,8 +36,8 @@ WITH RECURSIVE first AS (
         SELECT key, run_id FROM slot_queue WHERE key > first.key
         ORDER BY key, fire_at, seq LIMIT 1) AS next
 )
-SELECT some.key, coalesce(r.status = 3, false)
-FROM (SELECT * FROM first LIMIT %(limit)s) AS some LEFT JOIN job_runs AS r USING (run_id);
+SELECT line.key, coalesce(r.status = 3, false)
+FROM (SELECT * FROM first LIMIT %(limit)s) AS line LEFT JOIN job_runs AS r USING (run_id);
 
 -- name: relimit
 -- The places that a job's runs have in a queue follow the job's new limit.
