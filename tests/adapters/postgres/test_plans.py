@@ -1,0 +1,95 @@
+"""No query reads a table from end to end, or another day's partition, unless it says why."""
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.adapters.postgres.conftest import NewDatabase
+from tests.adapters.postgres.explaining import ExplainingLedger, Plan, all_queries
+from tests.adapters.postgres.filled import fill
+from tests.adapters.postgres.making import HOUR, MINUTE, utc_now
+from tests.adapters.postgres.touring import Tour
+
+# Tables of one row, or of the catalog: they have no better way.
+SMALL = {"ledger_bounds", "leases", "pg_inherits", "pg_class"}
+
+# Those that may read more than what they were asked for, and why. All others may not.
+READS_WHOLE_TABLE = {
+    "claim.forget_workers": "the sweep, every few seconds: a row per worker",
+    "claim.forget_done_claims": "the sweep: a row per batch that runs or has just run",
+    "claim.forget_unused_keys": "the sweep: a row per key in use and per place in line",
+    "partitions.forget_attempts": "retires a day of them at a time, the oldest there are",
+    "reads.count_runs": "counts everything by name; no stage asks for it",
+}
+READS_OTHER_DAYS = {
+    "change.open_runs": "a job's open runs may lie at any fire: an index probe per day",
+    "graph.blocked_runs": "a blocked run may have waited for a week: a probe per day since",
+    "graph.fires_of_jobs": "a job that fires once may have done so on any day: a probe each",
+    "graph.latest_successes": "the newest success may be days old: a probe per day, newest first",
+    "graph.upstream_runs": "an upstream that fires once may have done so on any day",
+    "horizon.overdue": "what has waited too long, from any day: the small index on wake_at",
+    "horizon.wake": "wake-up calls of any day: the small index on wake_at",
+    "slots.first_in_line": "whoever is first in some key's line, looked up by its own id",
+    "reads.runs": "a job's history, newest first: a probe per day until the page is full",
+    "reads.count_runs": "counts everything by name; no stage asks for it",
+}
+BY_KEY = {"Index Scan", "Index Only Scan", "Bitmap Heap Scan"}
+# An advisory lock: nothing to plan, and explaining it would keep it.
+NOT_EXPLAINED = {"partitions.lock_partitions"}
+
+
+@pytest.fixture(scope="module")
+def plans(new_database: NewDatabase) -> list[Plan]:
+    url = new_database()
+    fill(url)
+    ledger = ExplainingLedger(url)
+    with psycopg.connect(url, autocommit=True) as conn:
+        tour = Tour(ledger, conn)
+        for stop in (name for name in vars(Tour) if not name.startswith("_")):
+            getattr(tour, stop)()
+    ledger.close()
+    return ledger.plans
+
+
+def _today() -> set[str]:
+    """And the day of an hour ago: the tour looks back that far."""
+    return {f"{at:%Y%m%d}" for at in (utc_now(), utc_now() - HOUR - MINUTE)}
+
+
+def test_no_query_reads_a_table_from_end_to_end(plans: list[Plan]) -> None:
+    found = {plan.query: plan.seq_scans - SMALL for plan in plans if plan.seq_scans - SMALL}
+    assert {
+        query: tables for query, tables in found.items() if query not in READS_WHOLE_TABLE
+    } == {}
+
+
+def test_no_query_touches_a_day_that_it_was_not_asked_for(plans: list[Plan]) -> None:
+    found = {plan.query: plan.days - _today() for plan in plans if plan.days - _today()}
+    assert {query: days for query, days in found.items() if query not in READS_OTHER_DAYS} == {}
+
+
+def test_every_query_was_explained(plans: list[Plan]) -> None:
+    assert set(all_queries().values()) - {plan.query for plan in plans} == NOT_EXPLAINED
+
+
+def test_no_excuse_is_left_over(plans: list[Plan]) -> None:
+    """A query that has learned better does not keep its excuse."""
+    by_scan = {plan.query for plan in plans if plan.seq_scans - SMALL}
+    by_day = {plan.query for plan in plans if plan.days - _today()}
+    assert set(READS_WHOLE_TABLE) - by_scan == set()
+    assert set(READS_OTHER_DAYS) - by_day == set()
+
+
+def test_the_hot_queries_touch_only_rows_that_they_were_asked_for(plans: list[Plan]) -> None:
+    """By their keys: the plan of each, spelled out."""
+    hot: dict[str, Any] = {
+        "claim.claim_plain": {"job_runs", "jobs", "cancellations"},
+        "finish.finish_plain": {"job_runs"},
+        "horizon.page": {"job_runs"},
+        "horizon.due_schedules": {"schedules", "jobs"},
+    }
+    for query, tables in hot.items():
+        nodes = {node for plan in plans if plan.query == query for node in plan.nodes}
+        assert {node.kind for node in nodes} <= BY_KEY
+        assert {"job_runs" if node.day else node.table for node in nodes} <= tables

@@ -1,0 +1,184 @@
+"""One walk through everything a ledger does, each call with few rows of a single day."""
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import psycopg
+
+from lamplighter.domain.ids import first_run_id, new_job_id
+from lamplighter.domain.job import Job, Policy
+from lamplighter.domain.policy import EdgeRule, OnAmbiguous, Overlap, Upstream
+from lamplighter.domain.run import Submission, Ticket
+from lamplighter.domain.schedule import Calendar, CalendarUse, Schedule
+from lamplighter.domain.states import RunState, SkipReason
+from lamplighter.ports.ledger import Lease, Ledger, Missed, Planned
+from tests.adapters.postgres.filled import first_day
+from tests.adapters.postgres.making import (
+    DAY,
+    HOUR,
+    MINUTE,
+    SECOND,
+    after,
+    claim_one,
+    every_minute,
+    failure,
+    fresh,
+    once,
+    run_now,
+    submit_many,
+    submit_often,
+    submit_once,
+    success,
+    utc_now,
+)
+
+TENANT = "tour"
+_AGE = (
+    "UPDATE workers SET heartbeat_at = heartbeat_at - interval '1 h' WHERE worker_id = %s",
+    "UPDATE claims SET claimed_at = claimed_at - interval '1 h' WHERE worker_id = %s",
+)
+_OVERDUE = (
+    "UPDATE job_runs SET wake_at = now() - interval '1 h' WHERE tenant = 'tour' AND status = 3"
+)
+_REWIND = "UPDATE ledger_bounds SET watermark = now() - interval '2 h'"
+LIMIT: dict[str, Any] = {"tenant": TENANT, "concurrency_key": "printer", "max_concurrency": 1}
+
+
+class Tour:
+    """Each method is a stop. What time alone would bring about is put there by `conn`."""
+
+    def __init__(self, ledger: Ledger, conn: psycopg.Connection[tuple[Any, ...]]) -> None:
+        self.ledger = ledger
+        self._conn = conn
+        lease = ledger.acquire_lease("watcher", "tour", timedelta(hours=1))
+        assert lease
+        self.lease: Lease = lease
+
+    def submissions(self) -> None:
+        submit_many(self.ledger, [utc_now()] * 3, tenant=TENANT)
+        job = once(utc_now(), tenant=TENANT, ordering_key="line")
+        for _ in range(2):
+            self.ledger.submit([Submission(job, utc_now(), fingerprint=b"body")])
+        run_now(self.ledger, job)
+
+    def claims(self) -> None:
+        plain = submit_many(self.ledger, [utc_now()] * 5, tenant=TENANT)
+        limited = submit_many(self.ledger, [utc_now()] * 2, **LIMIT)
+        ordered = submit_many(self.ledger, [utc_now()] * 2, tenant=TENANT, ordering_key="next")
+        claim_id = new_job_id(utc_now())
+        tickets = [*plain, *limited, *ordered]
+        self.ledger.claim("tourist", claim_id, tickets)
+        answer = self.ledger.claim("tourist", claim_id, tickets)
+        self.ledger.heartbeat("tourist", "default", 10)
+        self.ledger.cancel_runs(TENANT, [answer.claimed[0].run_id])
+        outcomes = [success(run.run_id, run.fence) for run in answer.claimed[1:-1]]
+        last = answer.claimed[-1]
+        self.ledger.finish([*outcomes, failure(last.run_id, last.fence)])
+        self.ledger.mark_reported([claim_id])
+
+    def replacements(self) -> None:
+        job, ticket = submit_often(self.ledger, utc_now(), tenant=TENANT, overlap=Overlap.REPLACE)
+        claim_one(self.ledger, ticket, "tourist")
+        self.ledger.claim("tourist", new_job_id(utc_now()), [run_now(self.ledger, job)])
+
+    def losses(self) -> None:
+        held = Policy(on_ambiguous=OnAmbiguous.HOLD)
+        for policy in (Policy(), held):
+            worker = fresh("lost")
+            _, ticket = submit_once(self.ledger, utc_now(), policy=policy, **LIMIT | _own_key())
+            claim_one(self.ledger, ticket, worker)
+            for change in _AGE:
+                self._conn.execute(change, [worker])
+        swept = self.ledger.requeue_lost(timedelta(seconds=15))
+        [run] = [each.run_id for each in swept if each.state is RunState.HELD]
+        self.ledger.decide_held(TENANT, run, RunState.SUCCESS)
+        self._conn.execute(_OVERDUE)
+        self.ledger.settle_overdue()
+
+    def graphs(self) -> None:
+        upstream, ticket = submit_once(self.ledger, utc_now(), tenant=TENANT)
+        first = after(upstream, tenant=TENANT)
+        second = after(first, tenant=TENANT)
+        rule = (Upstream(str(upstream.job_id), EdgeRule.LATEST_SUCCESS),)
+        third = once(utc_now(), tenant=TENANT, after=rule)
+        given = [Submission(first), Submission(second), Submission(third, utc_now())]
+        self.ledger.submit(given)
+        fence = claim_one(self.ledger, ticket, "tourist")
+        self.ledger.finish([success(ticket.run_id, fence)])
+        self.ledger.free_dependents([ticket.run_id])
+
+    def changes(self) -> None:
+        soon = utc_now() + SECOND
+        job, ticket = submit_once(self.ledger, soon, **LIMIT | _own_key())
+        upstream, _ = submit_once(self.ledger, soon, tenant=TENANT)
+        self.ledger.pause(TENANT, job.job_id)
+        self.ledger.resume(TENANT, job.job_id)
+        edit = {"max_concurrency": 2, "after": (Upstream(str(upstream.job_id)),)}
+        edited = msgspec.structs.replace(job, **edit)
+        self.ledger.reschedule(edited, expected_version=3, first_fire=soon, next_fire=None)
+        ahead = every_minute(utc_now() + 90 * 24 * HOUR, tenant=TENANT)
+        start = ahead.schedule.start_at
+        self.ledger.submit([Submission(ahead, start, start)])
+        self.ledger.reschedule(ahead, expected_version=1, first_fire=start, next_fire=start)
+        self.ledger.skip([ticket.run_id], SkipReason.EXPIRED)
+        self.ledger.cancel_job(TENANT, job.job_id)
+
+    def plans(self) -> None:
+        self.ledger.due_schedules(utc_now() + HOUR, 100)
+        job, _ = submit_often(self.ledger, utc_now() - 2 * MINUTE, tenant=TENANT)
+        start = job.schedule.start_at
+        assert start
+        dependent = after(job, tenant=TENANT)
+        self.ledger.submit([Submission(dependent)])
+        missed = Missed(start + MINUTE, start + MINUTE, 1, SkipReason.MISSED_WINDOW)
+        fires = (start + 2 * MINUTE,)
+        step = Planned(job, start + MINUTE, 1, fires, (missed,), start + 3 * MINUTE)
+        self.ledger.plan(self.lease, [step])
+        [*_, run] = self.ledger.runs(TENANT, job.job_id)
+        self.ledger.free_dependents([run.run_id])
+
+    def loading(self) -> None:
+        now = utc_now()
+        submit_many(self.ledger, [now - HOUR], tenant=TENANT)
+        self.ledger.cursor()
+        self.ledger.move_cursor(self.lease, now)
+        self.ledger.page(first_run_id(now - MINUTE), now + MINUTE, 100)
+        self.ledger.wake(now, 100)
+        self._conn.execute(_REWIND)
+        self.ledger.advance_watermark(self.lease, now - 6 * SECOND)
+
+    def leases(self) -> None:
+        lease = self.ledger.acquire_lease("other", "tour", timedelta(hours=1))
+        assert lease
+        self.ledger.renew_lease(lease, timedelta(hours=1))
+        self.ledger.release_lease(lease)
+
+    def calendars(self) -> None:
+        self.ledger.save_calendar(TENANT, Calendar("holidays"))
+        job = _with_calendar(every_minute(utc_now(), tenant=TENANT, overlap=Overlap.FORBID))
+        [due] = self.ledger.submit([Submission(job, utc_now())]).runs
+        claim_one(self.ledger, Ticket(due.run_id, due.fence), "tourist")
+
+    def partitions(self) -> None:
+        self.ledger.ensure_partitions(utc_now(), utc_now())
+        self.ledger.drop_partitions(first_day() + DAY)
+
+    def reads(self) -> None:
+        job, ticket = submit_once(self.ledger, utc_now(), tenant=TENANT)
+        self.ledger.now()
+        self.ledger.job_versions(TENANT, job.job_id)
+        self.ledger.run(TENANT, ticket.run_id)
+        self.ledger.runs(TENANT, job.job_id)
+        self.ledger.attempts(TENANT, ticket.run_id)
+        self.ledger.count_runs(RunState.RUNNING)
+
+
+def _own_key() -> dict[str, str]:
+    return {"concurrency_key": fresh("key")}
+
+
+def _with_calendar(job: Job) -> Job:
+    use = CalendarUse(exclude=("holidays",))
+    schedule: Schedule = msgspec.structs.replace(job.schedule, calendar=use)
+    return msgspec.structs.replace(job, schedule=schedule)
