@@ -8,7 +8,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
 from uuid import UUID, uuid4
@@ -65,9 +65,9 @@ def _measure_all(ledger: PostgresLedger, bare: BareLedger) -> dict[str, tuple[fl
 
 
 def _jobs(fire: datetime) -> list[Job]:
-    schedule = Schedule(ScheduleType.FUTURE, fire)
+    schedule, now = Schedule(ScheduleType.FUTURE, fire), datetime.now(UTC)
     return [
-        Job(job_id=new_job_id(fire), name=f"job {n}", schedule=schedule, target=_BODY, payload=n)
+        Job(job_id=new_job_id(now), name=f"job {n}", schedule=schedule, target=_BODY, payload=n)
         for n in range(BATCH)
     ]
 

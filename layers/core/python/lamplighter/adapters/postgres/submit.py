@@ -60,7 +60,8 @@ def _distinct(submissions: Sequence[Submission]) -> list[Submission]:
         first = by_id.setdefault(each.job.job_id.int, each)
         if first is not each and first.fingerprint != each.fingerprint:
             raise IdempotencyConflict(IdempotencyConflict.__doc__)
-    return list(by_id.values())
+    # In the order of their keys: neighbours land on the same index page, one after the other.
+    return [by_id[key] for key in sorted(by_id)]
 
 
 def _first_runs(submissions: Sequence[Submission]) -> list[NewRun]:

@@ -151,7 +151,7 @@ CREATE TABLE workers (
 CREATE TABLE claims (
     claim_id    uuid        PRIMARY KEY,
     worker_id   text        NOT NULL,
-    run_ids     uuid[]      NOT NULL,
+    run_ids     uuid[]      STORAGE EXTERNAL NOT NULL,  -- ids do not compress: do not try
     claimed_at  timestamptz NOT NULL DEFAULT now(),
     reported_at timestamptz
 ) WITH (fillfactor = 70);

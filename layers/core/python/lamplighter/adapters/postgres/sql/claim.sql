@@ -25,8 +25,9 @@ WITH wanted AS (
                     OR w.fire_at + r.delay_ms * interval '1 ms'
                        + j.start_deadline_seconds * interval '1 s' >= clock_timestamp())))
     RETURNING r.run_id, r.job_id, r.tenant, r.pool, r.fence, r.attempt_number,
-              w.fire_at + r.delay_ms * interval '1 ms' AS due_at,
-              j.name, r.priority, j.timeout_seconds, j.target, j.payload
+              CASE WHEN r.delay_ms = 0 THEN w.fire_at
+                   ELSE w.fire_at + r.delay_ms * interval '1 ms' END AS due_at,
+              j.name, r.priority, j.timeout_seconds, j.target::text, j.payload::text
 ), batch AS (
     INSERT INTO claims AS c (claim_id, worker_id, run_ids)
     SELECT %(claim_id)s, %(worker_id)s, array_agg(run_id) FROM claimed HAVING count(*) > 0
@@ -43,11 +44,8 @@ SELECT run_id, NULL, '', '', 0, 0, now(), '', 0, NULL, NULL, NULL
 FROM cancellations WHERE worker_id = %(worker_id)s;
 
 -- name: claimed_before
--- What an earlier call under the same claim_id was given and still holds: its answer was lost.
-SELECT r.run_id, r.fence
-FROM claims AS c CROSS JOIN unnest(c.run_ids) AS held (run_id) JOIN job_runs AS r USING (run_id)
-WHERE c.claim_id = %(claim_id)s AND c.worker_id = %(worker_id)s
-  AND r.status = 4 AND r.executor_id = %(worker_id)s;
+-- What an earlier call under the same claim_id was given: its answer was lost.
+SELECT unnest(run_ids) FROM claims WHERE claim_id = %(claim_id)s AND worker_id = %(worker_id)s;
 
 -- name: record_claim
 -- A heartbeat too: a claim whose worker is unknown would never be missed.
