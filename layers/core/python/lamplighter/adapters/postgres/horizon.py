@@ -10,6 +10,7 @@ from psycopg import Cursor
 from lamplighter.adapters.postgres.arrays import instants, ints, texts, uuids
 from lamplighter.adapters.postgres.codec import row_to_due, row_to_job
 from lamplighter.adapters.postgres.database import Database, Row
+from lamplighter.adapters.postgres.dependents import judge_blocked
 from lamplighter.adapters.postgres.futures import block_dependents
 from lamplighter.adapters.postgres.leases import hold_lease
 from lamplighter.adapters.postgres.partitions import ensure_days
@@ -94,9 +95,12 @@ def _plan(cursor: Cursor[Row], lease: Lease, planned: Sequence[Planned]) -> list
     written = insert_runs(cursor, runs)
     _insert_missed(cursor, [(each, missed) for each in counted for missed in each.missed])
     ready_to: datetime = cursor.execute(_CHANGE["ready_to"]).fetchall()[0][0]
-    block_dependents(cursor, moved, ready_to)
     fresh = [run for run in runs if run.run_id in written]
-    return [run.as_due() for run in fresh if run.state is RunState.SCHEDULED]
+    waiting = [run for run in fresh if run.state is RunState.BLOCKED]
+    waiting += block_dependents(cursor, moved, ready_to)
+    # What they wait for may have happened already.
+    freed = judge_blocked(cursor, [run.run_id for run in waiting]).due
+    return [run.as_due() for run in fresh if run.state is RunState.SCHEDULED] + freed
 
 
 def _moves(planned: Sequence[Planned]) -> dict[str, Any]:
