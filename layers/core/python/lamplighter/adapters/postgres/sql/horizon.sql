@@ -6,7 +6,8 @@ WHERE s.next_fire_at < %(until)s ORDER BY s.next_fire_at, s.job_id LIMIT %(limit
 -- name: hold_lease
 -- The lease must be this holder's until the transaction ends: a new leader waits for that.
 SELECT epoch FROM leases
-WHERE name = %(name)s AND holder = %(holder)s AND epoch = %(epoch)s FOR SHARE;
+WHERE name = %(name)s AND holder = %(holder)s AND epoch = %(epoch)s
+  AND expires_at > clock_timestamp() FOR SHARE;
 
 -- name: move_schedules
 -- Move schedules on, those that still stand where the planner saw them; returns which moved.
