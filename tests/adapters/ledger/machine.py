@@ -19,7 +19,7 @@ from lamplighter.ports.ledger import Ledger, Planned
 from tests.adapters.ledger.builders import HOUR, TENANT, following, hourly, one_off
 from tests.adapters.ledger.laws import Laws
 from tests.adapters.ledger.play import A_MINUTE, ANY_SILENCE
-from tests.adapters.ledger.views import attempts, told, whole
+from tests.adapters.ledger.views import attempts, same, told, whole
 
 STEADY = Backoff(jitter=False)
 PICK = st.integers(0, 1000)
@@ -59,9 +59,7 @@ class Alike(RuleBasedStateMachine):
     def ask(self, call: Callable[[Ledger], object]) -> Any:
         """The answer that all of them give."""
         answers = [_answer(call, ledger) for ledger in self.ledgers]
-        first, *others = [told(answer) for answer in answers]
-        for other in others:
-            assert other == first
+        same([told(answer) for answer in answers])
         return answers[0]
 
     def next_fire(self) -> datetime:
@@ -169,6 +167,10 @@ class Alike(RuleBasedStateMachine):
         self.ask(lambda ledger: ledger.requeue_lost(ANY_SILENCE))
 
     @rule()
+    def settle_overdue(self) -> None:
+        self.ask(lambda ledger: ledger.settle_overdue())
+
+    @rule()
     def wake(self) -> None:
         self.ask(lambda ledger: ledger.wake(ledger.now() + HOUR, 1000))
 
@@ -180,18 +182,15 @@ class Alike(RuleBasedStateMachine):
 
     @invariant()
     def all_know_the_same(self) -> None:
-        first, *others = [whole(ledger, self.jobs) for ledger in self.ledgers]
-        for other in others:
-            assert other == first
+        for part in zip(*(whole(ledger, self.jobs) for ledger in self.ledgers), strict=True):
+            same(part)
 
     @invariant()
     def the_laws_hold(self) -> None:
         self.laws.check(self.runs, self.jobs)
 
     def teardown(self) -> None:
-        first, *others = [attempts(ledger, self.runs) for ledger in self.ledgers]
-        for other in others:
-            assert other == first
+        same([attempts(ledger, self.runs) for ledger in self.ledgers])
 
 
 def _answer(call: Callable[[Ledger], object], ledger: Ledger) -> object:

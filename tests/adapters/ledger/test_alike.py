@@ -20,6 +20,7 @@ def live(machine: Callable[[], Alike], lives: int, steps: int, **more: Any) -> N
         derandomize=True,
         database=None,
         deadline=None,
+        report_multiple_bugs=False,
         suppress_health_check=list(HealthCheck),
         **more,
     )

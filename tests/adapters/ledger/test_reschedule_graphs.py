@@ -58,7 +58,7 @@ def test_an_edit_may_add_and_remove_upstreams(play: Play) -> None:
 def test_an_upstream_that_was_cancelled_does_not_forbid_other_edits(play: Play) -> None:
     first = hourly(play.at(600))
     job = following(first)
-    play.submit(first, job)
+    play.submit(first, job, following(job))
     play.ledger.cancel_job(TENANT, first.job.job_id)
     assert edit(play, job, priority=1).priority == 1
 

@@ -68,6 +68,15 @@ def test_a_cancelled_upstream_is_refused(play: Play) -> None:
         play.submit(following(upstream))
 
 
+def test_a_cancelled_upstream_is_refused_though_others_wait_for_it(play: Play) -> None:
+    upstream = one_off(play.at(60))
+    waiting = following(upstream)
+    play.submit(upstream, waiting)
+    play.ledger.cancel_job(TENANT, upstream.job.job_id)
+    with pytest.raises(InvalidGraph):
+        play.submit(following(upstream, waiting))
+
+
 def test_a_cycle_is_refused_by_its_path(play: Play) -> None:
     first, second = uuid4(), uuid4()
     with pytest.raises(InvalidGraph, match=f"{first}.*{second}|{second}.*{first}"):
@@ -158,6 +167,16 @@ def test_a_dependent_of_a_one_off_that_has_ended_is_judged_at_once(
     play.submit(further)
     expected = RunState.BLOCKED if state is RunState.SCHEDULED else RunState.SKIPPED
     assert play.only_run(further).state is expected
+
+
+def test_a_new_dependent_learns_that_a_coming_fire_was_cancelled(play: Play) -> None:
+    upstream = hourly(play.at(60))
+    run = play.submitted(upstream)
+    play.ledger.cancel_runs(TENANT, [run.run_id])
+    job = following(upstream)
+    play.submit(job)
+    skipped = play.only_run(job)
+    assert (skipped.fire_at, skipped.state) == (run.fire_at, RunState.SKIPPED)
 
 
 def test_a_run_asked_for_by_a_person_leads_nobody_on(play: Play) -> None:

@@ -1,6 +1,7 @@
 """What two ledgers must agree on, with everything left out that their clocks decide."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from lamplighter.domain.job import Job
@@ -48,21 +49,29 @@ def seen(run: Run) -> tuple[Any, ...]:
     )
 
 
-def whole(ledger: Ledger, jobs: Sequence[Job]) -> dict[str, Any]:
-    """All that a tenant can see of these jobs."""
+def whole(ledger: Ledger, jobs: Sequence[Job]) -> list[list[Any]]:
+    """All that a tenant can see of these jobs: themselves, their runs, their schedules."""
     runs = [run for job in jobs for run in ledger.runs(TENANT, job.job_id)]
-    return {
-        "jobs": [told(ledger.job(TENANT, job.job_id)) for job in jobs],
-        "runs": sorted(seen(run) for run in runs),
-        "schedules": [
+    far_ahead = ledger.now() + timedelta(days=3650)
+    return [
+        [told(ledger.job(TENANT, job.job_id)) for job in jobs],
+        sorted(seen(run) for run in runs),
+        [
             (each.job.job_id, each.next_fire_at, each.job.version)
-            for each in ledger.due_schedules(max_instant(ledger), 1000)
+            for each in ledger.due_schedules(far_ahead, 1000)
         ],
-    }
+    ]
 
 
-def max_instant(ledger: Ledger) -> Any:
-    return ledger.now().replace(year=2100, month=1, day=1)
+def same(views: Sequence[Any]) -> None:
+    """Fails with what they do not have in common, not with all that they have."""
+    first, *others = views
+    for other in others:
+        if other != first and isinstance(first, list):
+            missing = [each for each in first if each not in other]
+            more = [each for each in other if each not in first]
+            raise AssertionError(f"they differ: {missing} is not {more}")
+        assert other == first, f"they differ: {first} is not {other}"
 
 
 def attempts(ledger: Ledger, runs: Sequence[Run]) -> list[tuple[Any, ...]]:

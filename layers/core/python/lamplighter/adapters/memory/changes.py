@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 
 from lamplighter.adapters.memory.books import Books, Standing
-from lamplighter.adapters.memory.dependents import tell_dependents, waiting_for
+from lamplighter.adapters.memory.dependents import is_awaited, tell_dependents
 from lamplighter.adapters.memory.first_fire import stand_at
 from lamplighter.adapters.memory.graph import keep
 from lamplighter.adapters.memory.runs import answer, put, remove
@@ -65,7 +65,7 @@ def _stop(books: Books, run: Run) -> Run | None:
         return None
     waits = run.state in (RunState.SCHEDULED, RunState.BLOCKED) and run.start_time is None
     # One that others wait for stays, cancelled: they must learn that it will not come.
-    if waits and run.fire_at > books.now and not waiting_for(books, run):
+    if waits and run.fire_at > books.now and not is_awaited(books, run):
         remove(books, run)
         return None
     return _cancel(books, run)

@@ -81,25 +81,29 @@ def _by_schedule(books: Books, job: Job) -> list[Run]:
 
 
 def waiting_for(books: Books, run: Run) -> list[UUID]:
-    """The blocked runs that an upstream's run has a say in."""
-    if run.origin != BY_SCHEDULE:
-        return []
-    upstream = books.jobs[run.job_id]
+    """Every blocked run of the jobs that wait for this run's: its end may decide them."""
     return [
         blocked.run_id
         for job in dependents(books, run.job_id)
         for blocked in books.runs_of_job(job.job_id)
         if blocked.state is RunState.BLOCKED
-        and (not _fire_by_fire(_edge(job, upstream), upstream) or blocked.fire_at == run.fire_at)
     ]
 
 
-def _edge(job: Job, upstream: Job) -> Upstream:
-    return next(edge for edge in job.after if UUID(edge.job_id) == upstream.job_id)
+def is_awaited(books: Books, run: Run) -> bool:
+    """Whether a blocked run waits for this very run."""
+    upstream = books.jobs[run.job_id]
+    return any(
+        books.runs[blocked].fire_at == run.fire_at or not _fire_by_fire(books, blocked, upstream)
+        for blocked in waiting_for(books, run)
+        if run.origin == BY_SCHEDULE
+    )
 
 
-def _fire_by_fire(edge: Upstream, upstream: Job) -> bool:
-    return edge.rule is EdgeRule.SAME_FIRE and upstream.repeats
+def _fire_by_fire(books: Books, blocked: UUID, upstream: Job) -> bool:
+    after = books.jobs[books.runs[blocked].job_id].after
+    rules = {UUID(edge.job_id): edge.rule for edge in after}
+    return upstream.repeats and rules[upstream.job_id] is EdgeRule.SAME_FIRE
 
 
 def judge_blocked(books: Books, run_ids: Iterable[UUID]) -> list[Run]:

@@ -1,6 +1,5 @@
 """Reschedule: another definition for the same job, with everything that hangs on it."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -105,8 +104,10 @@ def _replace_future(
     following = [job] if job.schedule.schedule_type is ScheduleType.AFTER else []
     place_first_fire(books, job, first_fire, next_fire)
     drop_orphans(books, [*following, *below])
-    block(books, [*following, *below])
-    _fit(books, job, below)
+    blocked = block(books, [*following, *below])
+    # What is due stays, and may wait for somebody else by now, or for nobody.
+    judge_blocked(books, [run.run_id for run in (*books.runs_of_job(job.job_id), *blocked)])
+    _rekey(books, job)
 
 
 def _is_to_come(run: Run, now: datetime) -> bool:
@@ -114,10 +115,8 @@ def _is_to_come(run: Run, now: datetime) -> bool:
     return waits and run.fire_at > now and run.origin == BY_SCHEDULE
 
 
-def _fit(books: Books, job: Job, below: Sequence[Job]) -> None:
-    """Judge what waits for upstreams, and queue what waits for slots, by the rules of now."""
-    affected = [run for each in (job, *below) for run in books.runs_of_job(each.job_id)]
-    judge_blocked(books, [run.run_id for run in affected if run.state is RunState.BLOCKED])
+def _rekey(books: Books, job: Job) -> None:
+    """Whoever waits for slots does so by the keys and limits of now."""
     for run in books.runs_of_job(job.job_id):
         if not run.state.is_final and run.state not in _WITH_WORKER:
             slots.rekey(books, job, run)
