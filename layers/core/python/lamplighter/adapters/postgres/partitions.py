@@ -25,6 +25,7 @@ class PostgresUpkeep:
         self._db.run(lambda cursor: ensure_partitions(cursor, first, last))
 
     def drop_partitions(self, before: datetime) -> list[str]:
+        self._db.run(_put_back)
         names = self._db.run(lambda cursor: _retire(cursor, before))
         return [name for name in names if self._drop(name)]
 
@@ -45,7 +46,7 @@ def ensure_days(cursor: Cursor[Row], fires: Iterable[datetime]) -> None:
     """Partitions for these fires, wherever they lie: backfill and catch-up reach far back."""
     missing = {day_of(fire) for fire in fires} - _days(cursor)
     if missing:
-        cursor.execute(_SQL["lock_partitions"])
+        _put_back(cursor)
         for day in sorted(missing - _days(cursor)):
             _make(cursor, day)
 
@@ -54,8 +55,18 @@ def _days(cursor: Cursor[Row]) -> set[datetime]:
     return {_day(row[0]) for row in cursor.execute(_SQL["partitions"])}
 
 
-def ensure_partitions(cursor: Cursor[Row], first: datetime, last: datetime) -> None:
+def _put_back(cursor: Cursor[Row]) -> None:
+    """Lock, and undo retirings that were cut off: who retires these days begins anew."""
     cursor.execute(_SQL["lock_partitions"])
+    for name, is_half_in in cursor.execute(_SQL["cut_off"]).fetchall():
+        if is_half_in:
+            finalize = sql.SQL("ALTER TABLE job_runs DETACH PARTITION {} FINALIZE")
+            cursor.execute(finalize.format(sql.Identifier(name)))
+        _attach(cursor, _day(name))
+
+
+def ensure_partitions(cursor: Cursor[Row], first: datetime, last: datetime) -> None:
+    _put_back(cursor)
     start, end = day_of(first), day_of(last) + _DAY
     wanted = {start + n * _DAY for n in range((end - start).days)}
     for day in sorted(wanted - _days(cursor)):
@@ -129,6 +140,8 @@ def _has_open_runs(cursor: Cursor[Row], name: str) -> bool:
 def _drop_detached(cursor: Cursor[Row], name: str) -> bool:
     day = _day(name)
     cursor.execute(_SQL["lock_partitions"])
+    if day in _days(cursor):
+        return False  # somebody needed it meanwhile, and has put it back
     if _has_open_runs(cursor, name):  # written between the look and the detaching
         _attach(cursor, day)
         return False
