@@ -103,6 +103,10 @@ class Database:
                 yield conn
         except _TRY_AGAIN:
             raise
+        except errors.CheckViolation as error:
+            if error.diag.constraint_name is not None:
+                raise
+            raise Moved("a day was retired that this needs") from error
         except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout) as error:
             raise LedgerUnavailable(str(error)) from error
 

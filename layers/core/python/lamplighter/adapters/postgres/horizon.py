@@ -37,8 +37,12 @@ class PostgresHorizon:
     def plan(self, lease: Lease, planned: Sequence[Planned]) -> list[Due]:
         days = {fire for each in planned for fire in each.fires}
         days |= {missed.first for each in planned for missed in each.missed}
-        self._db.run(lambda cursor: ensure_days(cursor, days))
-        return self._db.run(lambda cursor: _plan(cursor, lease, planned))
+
+        def work(cursor: Cursor[Row]) -> list[Due]:
+            ensure_days(cursor, days)
+            return _plan(cursor, lease, planned)
+
+        return self._db.run(work)
 
     def page(self, after: UUID, until: datetime, limit: int) -> list[Due]:
         params = {"after": after, "until": first_run_id(until), "limit": limit}

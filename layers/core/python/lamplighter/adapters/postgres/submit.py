@@ -49,8 +49,11 @@ class PostgresSubmissions:
         return _accepted(runs, rows[0])
 
     def add_run(self, tenant: str, job_id: UUID, origin: str, fire: datetime) -> list[Due]:
-        self._db.run(lambda cursor: ensure_days(cursor, [fire]))
-        return self._db.run(lambda cursor: _add_run(cursor, tenant, job_id, origin, fire))
+        def work(cursor: Cursor[Row]) -> list[Due]:
+            ensure_days(cursor, [fire])
+            return _add_run(cursor, tenant, job_id, origin, fire)
+
+        return self._db.run(work)
 
 
 def _distinct(submissions: Sequence[Submission]) -> list[Submission]:
