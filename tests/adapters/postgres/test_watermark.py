@@ -135,8 +135,9 @@ def test_the_watermark_keeps_five_seconds_from_the_present(
 def test_an_old_leader_moves_neither_cursor_nor_watermark(
     ledger: PostgresLedger, conn: psycopg.Connection[tuple[object, ...]]
 ) -> None:
-    old = ledger.acquire_lease("watcher", "old", timedelta(0))
+    old = ledger.acquire_lease("watcher", "old", LONG)
     assert old
+    ledger.release_lease(old)
     assert ledger.acquire_lease("watcher", "new", LONG)
     start = utc_now() - HOUR
     _stand_at(conn, start)
