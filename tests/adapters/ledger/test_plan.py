@@ -107,6 +107,13 @@ def test_an_older_epoch_plans_nothing(play: Play) -> None:
     assert len(play.ledger.plan(new, [plan])) == 1
 
 
+def test_a_lease_that_has_run_out_plans_nothing(play: Play) -> None:
+    lease = play.ledger.acquire_lease("watcher", "slow", timedelta(seconds=-1))
+    assert lease is not None
+    with pytest.raises(LeaseLost):
+        play.ledger.plan(lease, [])
+
+
 def test_a_lease_that_was_given_up_plans_nothing(play: Play) -> None:
     lease = play.lease()
     play.ledger.release_lease(lease)

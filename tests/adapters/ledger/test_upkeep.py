@@ -5,7 +5,7 @@ import pytest
 from lamplighter.domain.errors import JobNotFound, RunNotFound
 from lamplighter.domain.run import Verdict
 from lamplighter.domain.states import RunState
-from tests.adapters.ledger.builders import TENANT, following, hourly, one_off
+from tests.adapters.ledger.builders import TENANT, edge, hourly, one_off
 from tests.adapters.ledger.play import Play
 from tests.adapters.ledger.stores import on_every_version
 
@@ -56,11 +56,9 @@ def test_a_one_off_job_leaves_with_its_history(play: Play) -> None:
     awaited = one_off(play.at(-100 * DAY))
     play.ledger.ensure_partitions(play.at(-100 * DAY), play.at())
     play.submit(once, awaited)
-    waiting = following(awaited)
-    play.submit(waiting)
+    play.submit(hourly(play.at(60), after=(edge(awaited),)))
     for job in (once, awaited):
         play.ledger.cancel_runs(TENANT, [play.only_run(job).run_id])
-    play.ledger.free_dependents([play.only_run(awaited).run_id])
     assert len(play.ledger.drop_partitions(play.at(-99 * DAY))) >= 1
     with pytest.raises(JobNotFound):
         play.job(once)

@@ -9,15 +9,13 @@ from lamplighter.adapters.memory.transaction import Transactional
 from lamplighter.domain.errors import LeaseLost
 from lamplighter.ports.ledger import Lease
 
-NOBODY = ""
-
 
 class MemoryLeases(Transactional):
     def acquire_lease(self, name: str, holder: str, ttl: timedelta) -> Lease | None:
         with self._transaction() as books:
             now, last = books.now, books.leases.get(name)
             epoch = last.epoch + 1 if last else 1
-            if last is not None and last.holder != NOBODY and last.expires_at > now:
+            if last is not None and last.expires_at > now:
                 if last.holder != holder:
                     return None
                 epoch = last.epoch
@@ -35,15 +33,18 @@ class MemoryLeases(Transactional):
         with self._transaction() as books:
             if _is_current(books, lease):
                 # The row stays: the next holder's epoch must be higher than this one.
-                books.leases[lease.name] = Lease(lease.name, NOBODY, lease.epoch, books.now)
+                given_up = msgspec.structs.replace(lease, expires_at=books.now)
+                books.leases[lease.name] = given_up
 
 
 def check_lease(books: Books, lease: Lease) -> None:
-    """An expired lease still counts until somebody else has taken it."""
+    """One that has run out is over, though nobody has taken it yet."""
     if not _is_current(books, lease):
         raise LeaseLost(f"{lease.name}: epoch {lease.epoch} of {lease.holder} is over")
 
 
 def _is_current(books: Books, lease: Lease) -> bool:
     last = books.leases.get(lease.name)
-    return last is not None and (last.holder, last.epoch) == (lease.holder, lease.epoch)
+    if last is None or last.expires_at <= books.now:
+        return False
+    return (last.holder, last.epoch) == (lease.holder, lease.epoch)

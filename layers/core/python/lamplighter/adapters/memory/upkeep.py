@@ -1,6 +1,7 @@
 """Upkeep: days made ready for runs, and whole days retired."""
 
 from datetime import date, datetime, timedelta
+from uuid import UUID
 
 from lamplighter.adapters.memory.books import Books
 from lamplighter.adapters.memory.transaction import Transactional
@@ -29,8 +30,7 @@ def _retire(books: Books, day: date) -> bool:
         return False
     for run in runs:
         _forget_run(books, run)
-    for job_id in {run.job_id for run in runs}:
-        _forget_finished(books, books.jobs[job_id])
+    _forget_finished(books, {run.job_id for run in runs})
     del books.days[day]
     return True
 
@@ -41,14 +41,22 @@ def _forget_run(books: Books, run: Run) -> None:
     books.attempts.pop(run.run_id, None)
 
 
-def _forget_finished(books: Books, job: Job) -> None:
-    """A job that fired once leaves with its history, unless another still refers to it."""
-    job_id = job.job_id
-    awaited = job.repeats or job_id in books.schedules or books.runs_of[job_id]
-    if awaited or books.dependents_of[job_id]:
-        return
+def _forget_finished(books: Books, job_ids: set[UUID]) -> None:
+    """Jobs that fired once leave with their history, dependents first, so that whole graphs can."""
+    while leaving := [job_id for job_id in job_ids if _may_leave(books, job_id)]:
+        for job_id in leaving:
+            _forget_job(books, books.jobs[job_id])
+        job_ids = job_ids - set(leaving)
+
+
+def _may_leave(books: Books, job_id: UUID) -> bool:
+    fires = books.jobs[job_id].repeats or job_id in books.schedules or books.runs_of[job_id]
+    return not fires and not books.dependents_of[job_id]
+
+
+def _forget_job(books: Books, job: Job) -> None:
     for upstream in upstream_ids(job):
-        del books.dependents_of[upstream][job_id]
-    del books.jobs[job_id]
-    del books.identities[job_id]
-    books.versions.pop(job_id, None)
+        del books.dependents_of[upstream][job.job_id]
+    del books.jobs[job.job_id]
+    del books.identities[job.job_id]
+    books.versions.pop(job.job_id, None)
