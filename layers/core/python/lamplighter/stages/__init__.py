@@ -1,0 +1,1 @@
+"""What happens to a job, in the order in which it happens: each stage over ports alone."""
