@@ -9,7 +9,7 @@ import msgspec
 import psycopg
 from psycopg import Connection, Cursor, errors, sql
 from psycopg.types.json import set_json_loads
-from psycopg_pool import ConnectionPool, PoolTimeout
+from psycopg_pool import ConnectionPool
 
 from lamplighter.adapters.postgres import arrays
 from lamplighter.domain.errors import LedgerUnavailable
@@ -25,6 +25,8 @@ class Moved(Exception):
 # All mean "nothing happened, and the same call may work now".
 _TRY_AGAIN = (errors.SerializationFailure, errors.DeadlockDetected, Moved)
 _TRIES = 5
+# InternalError: the server ended an idle transaction, or has become one that only reads.
+_AWAY = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError)
 
 
 class Bounds(msgspec.Struct, frozen=True):
@@ -62,6 +64,9 @@ class Database:
             min_size=0,
             max_size=max_size,
             timeout=5,
+            # After this the next caller tries anew; a longer one would wait ever longer between
+            # two attempts, and go on waiting when the server is back.
+            reconnect_timeout=1,
             open=False,
         )
         self._opening = threading.Lock()
@@ -97,8 +102,9 @@ class Database:
     @contextmanager
     def _connection(self) -> Iterator[Connection[Row]]:
         """A connection; "not reachable" and "not in time" become one error."""
-        self._open()
+        conn: Connection[Row] | None = None
         try:
+            self._open()
             with self._pool.connection() as conn:
                 yield conn
         except _TRY_AGAIN:
@@ -107,7 +113,9 @@ class Database:
             if error.diag.constraint_name is not None:
                 raise
             raise Moved("a day was retired that this needs") from error
-        except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout) as error:
+        except _AWAY as error:
+            if conn is not None and conn.closed:
+                self._pool.drain()  # the others were lost with it, and would fail one by one
             raise LedgerUnavailable(str(error)) from error
 
     def _open(self) -> None:
