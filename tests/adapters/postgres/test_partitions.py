@@ -163,22 +163,41 @@ def test_retention_retires_whole_days_but_none_with_an_open_run(
 def test_finished_one_off_jobs_leave_with_their_history(ledger: PostgresLedger, conn: Conn) -> None:
     yesterday = utc_now() - DAY
     gone, kept = (submit_once(ledger, yesterday) for _ in range(2))
-    waited_for, ticket = submit_once(ledger, yesterday)
-    for job in (gone, kept, (waited_for, ticket)):
-        fence = claim_one(ledger, job[1], "worker")
-        ledger.finish([success(job[1].run_id, fence)])
-    [due] = ledger.submit([Submission(after(waited_for))]).runs
-    fence = claim_one(ledger, Ticket(due.run_id, due.fence), "worker")
-    ledger.finish([success(due.run_id, fence)])
+    for _, ticket in (gone, kept):
+        _succeed(ledger, ticket)
     ledger.add_run(kept[0].tenant, kept[0].job_id, "now:1", utc_now())
 
     assert ledger.drop_partitions(utc_now()) == [_name(yesterday)]
 
-    left = {
-        row[0] for row in conn.execute("SELECT job_id FROM jobs WHERE schedule_type = 'FUTURE'")
-    }
-    assert left == {kept[0].job_id, waited_for.job_id}
+    assert _jobs(conn) == {kept[0].job_id}
     assert conn.execute("SELECT FROM run_attempts").fetchall() == []
+
+
+def test_a_graph_leaves_whole_and_not_while_somebody_below_stays(
+    ledger: PostgresLedger, conn: Conn
+) -> None:
+    yesterday = utc_now() - DAY
+    upstreams = [submit_once(ledger, yesterday) for _ in range(2)]
+    for _, ticket in upstreams:
+        _succeed(ledger, ticket)
+    (gone, _), (kept, _) = upstreams
+    leaving, staying = after(gone), after(kept)
+    for due in ledger.submit([Submission(leaving), Submission(staying)]).runs:
+        _succeed(ledger, Ticket(due.run_id, due.fence))
+    ledger.add_run(staying.tenant, staying.job_id, "now:1", utc_now())
+
+    ledger.drop_partitions(utc_now())
+
+    assert _jobs(conn) == {kept.job_id, staying.job_id}
+
+
+def _succeed(ledger: PostgresLedger, ticket: Ticket) -> None:
+    fence = claim_one(ledger, ticket, "worker")
+    ledger.finish([success(ticket.run_id, fence)])
+
+
+def _jobs(conn: Conn) -> set[UUID]:
+    return {row[0] for row in conn.execute("SELECT job_id FROM jobs")}
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ READS_WHOLE_TABLE = {
     "reads.count_runs": "counts everything by name; no stage asks for it",
 }
 READS_OTHER_DAYS = {
+    "change.awaited_runs": "who waits for a coming run may have done so for a week: a probe a day",
     "change.open_runs": "a job's open runs may lie at any fire: an index probe per day",
     "graph.blocked_runs": "a blocked run may have waited for a week: a probe per day since",
     "graph.fires_of_jobs": "a job that fires once may have done so on any day: a probe each",

@@ -9,7 +9,7 @@ from lamplighter.domain.ids import new_job_id
 from lamplighter.domain.job import Job, JobStatus
 from lamplighter.domain.policy import Upstream
 from lamplighter.domain.run import Accepted, Settled, Submission, Ticket
-from lamplighter.domain.states import RunState
+from lamplighter.domain.states import RunState, SkipReason
 from tests.adapters.postgres.making import (
     HOUR,
     after,
@@ -95,8 +95,9 @@ def test_nobody_comes_to_wait_for_a_job_that_was_cancelled(world: World) -> None
 
         def check(accepted: Accepted | InvalidGraph, cancelled: Job) -> None:
             assert cancelled.status is JobStatus.CANCELLED
-            if isinstance(accepted, Accepted):  # before the cancel, which then took its run away
-                assert world.ledger.runs(tenant, dependent.job_id) == []
+            if isinstance(accepted, Accepted):  # before the cancel, which then ended its run
+                [run] = world.ledger.runs(tenant, dependent.job_id)
+                assert (run.state, run.reason) == (RunState.SKIPPED, SkipReason.UPSTREAM_FAILED)
             else:
                 assert isinstance(accepted, InvalidGraph)
                 assert _edges(world, tenant) == 0

@@ -12,7 +12,7 @@ import msgspec
 
 from lamplighter.domain.errors import InvalidGraph
 from lamplighter.domain.graph import topological_order
-from lamplighter.domain.job import Job
+from lamplighter.domain.job import Job, JobStatus
 from lamplighter.domain.policy import EdgeRule, ScheduleType, Upstream
 from lamplighter.domain.schedule import align
 from lamplighter.domain.states import RunState
@@ -27,7 +27,10 @@ class SeenUpstream(msgspec.Struct, frozen=True):
 
 
 def upstream_ids(job: Job) -> list[UUID]:
-    return [UUID(edge.job_id) for edge in job.after]
+    try:
+        return [UUID(edge.job_id) for edge in job.after]
+    except ValueError as error:
+        raise InvalidGraph("after", "give job ids, as the submission answered them") from error
 
 
 def blocked_fires(upstreams: Sequence[SeenUpstream]) -> list[datetime]:
@@ -104,6 +107,15 @@ def edge_state(
     edge: Upstream, upstream: Job, fire: datetime, runs: Sequence[UpstreamRun]
 ) -> RunState | None:
     """What one upstream says to a dependent's run at `fire`; None while it says nothing."""
+    said = _said(edge, upstream, fire, runs)
+    # A job that was cancelled will say nothing more: waiting for it would only take longer.
+    silent = said is None and upstream.status is JobStatus.CANCELLED
+    return RunState.CANCELLED if silent else said
+
+
+def _said(
+    edge: Upstream, upstream: Job, fire: datetime, runs: Sequence[UpstreamRun]
+) -> RunState | None:
     if edge.rule is EdgeRule.LATEST_SUCCESS:
         return _latest_success(edge, fire, runs)
     awaited = _awaited_fire(edge, upstream, fire, runs)

@@ -52,6 +52,9 @@ class KeyState(msgspec.Struct):
         return run in self.holders.values()
 
     def free_slot(self, limit: int) -> int | None:
+        """None also while those under a wider, older limit still fill it."""
+        if len(self.holders) >= limit:
+            return None
         return next((n for n in range(1, limit + 1) if n not in self.holders), None)
 
 
@@ -133,7 +136,8 @@ def _without_slot(
     taken: tuple[tuple[SlotKey, int], ...],
 ) -> Refused | MustWait:
     if key.kind is SlotKind.OVERLAP and overlap is Overlap.FORBID:
-        return Refused(next(iter(state.holders.values()), state.waiting[0].run_id))
+        ahead = [*state.holders.values(), *(waiter.run_id for waiter in state.waiting)]
+        return Refused(ahead[0])
     replaced: tuple[UUID, ...] = ()
     if key.kind is SlotKind.OVERLAP:  # replace: whoever holds the slot or hoped for it makes way
         ahead = [waiter.run_id for waiter in state.waiting if waiter.run_id != run]

@@ -10,9 +10,13 @@ from psycopg.types.json import Jsonb
 
 from lamplighter.adapters.postgres.codec import jobs_to_columns, row_to_job
 from lamplighter.adapters.postgres.database import Database, Row
-from lamplighter.adapters.postgres.futures import forget_future, write_first_runs
+from lamplighter.adapters.postgres.dependents import tell_dependents
+from lamplighter.adapters.postgres.futures import (
+    forget_future,
+    forget_own_future,
+    write_first_runs,
+)
 from lamplighter.adapters.postgres.graph import Graph
-from lamplighter.adapters.postgres.keys import Keys
 from lamplighter.adapters.postgres.locked import LockedRuns
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain import transitions
@@ -20,10 +24,11 @@ from lamplighter.domain.dependents import follow, upstream_ids
 from lamplighter.domain.errors import InvalidJob, JobEnded, JobNotFound, VersionConflict
 from lamplighter.domain.job import Job, JobStatus
 from lamplighter.domain.run import Recorded, Run, Settled
-from lamplighter.domain.slots import SlotKind, slot_keys
+from lamplighter.domain.slots import slot_keys
 from lamplighter.domain.states import RunState
 
 _SQL = queries("change")
+_WITH_WORKER = (RunState.RUNNING, RunState.CANCELLING)
 
 
 class PostgresChanges:
@@ -66,7 +71,7 @@ class PostgresChanges:
             _replace(cursor, before, after)
             forget_future(cursor, after.job_id)
             write_first_runs(cursor, after, first_fire, next_fire, before.version + 1)
-            _relimit(cursor, before, after)
+            _rekey(cursor, before, after)
             return _lock(cursor, job.tenant, job.job_id)
 
         return self._db.run(work)
@@ -119,13 +124,14 @@ def _cancel_job(cursor: Cursor[Row], tenant: str, job_id: UUID) -> Job:
         return before
     _archive(cursor, before)
     cursor.execute(_SQL["set_status"], {"job_id": job_id, "status": int(JobStatus.CANCELLED)})
-    forget_future(cursor, job_id)
+    forget_own_future(cursor, job_id)
     params = {"job_id": job_id, "since": UUID(int=0)}
     open_runs = [row[0] for row in cursor.execute(_SQL["open_runs"], params, binary=True)]
     locked = LockedRuns(cursor, open_runs)
-    for run_id in locked.runs.copy():
+    for run_id in open_runs:
         _cancel_one(locked, tenant, run_id)
     locked.write()
+    tell_dependents(cursor, open_runs)
     return _lock(cursor, tenant, job_id)
 
 
@@ -133,7 +139,7 @@ def _admit_change(cursor: Cursor[Row], before: Job, job: Job) -> Job:
     """The new definition, if the graph bears it: no cycle, dependents still find their fires."""
     graph = Graph(cursor)
     dependents = graph.direct_dependents([job.job_id])
-    if job.after != before.after or dependents:
+    if job.after != before.after:
         [after] = graph.admit(job.tenant, [job])
     else:
         upstreams = graph.jobs(upstream_ids(job))
@@ -159,11 +165,14 @@ def _replace(cursor: Cursor[Row], before: Job, after: Job) -> None:
         graph.insert_edges([after])
 
 
-def _relimit(cursor: Cursor[Row], before: Job, after: Job) -> None:
-    """A higher limit lets more of the waiting in, at once; a lower one holds for the next."""
-    if after.max_concurrency == before.max_concurrency:
+def _rekey(cursor: Cursor[Row], before: Job, after: Job) -> None:
+    """Other keys or limits: whoever waits does so by the new ones, from now on."""
+    if before.pools == after.pools and all(
+        slot_keys(before, pool) == slot_keys(after, pool) for pool in after.pools
+    ):
         return
-    keys = [key for key in slot_keys(after, after.pool) if key.kind is SlotKind.LIMIT]
-    for key in keys:
-        Keys(cursor).relimit(after.job_id, key)
-    LockedRuns(cursor, ()).lock_and_hand_on({key.name for key in keys})
+    params = {"job_id": after.job_id, "since": UUID(int=0)}
+    open_runs = {row[0] for row in cursor.execute(_SQL["open_runs"], params, binary=True)}
+    locked = LockedRuns(cursor, open_runs, to_claim=True)
+    waiting = [locked.runs[run_id] for run_id in sorted(open_runs & locked.runs.keys())]
+    locked.rekey([run for run in waiting if run.state not in _WITH_WORKER])

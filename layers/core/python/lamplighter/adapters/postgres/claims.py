@@ -1,7 +1,7 @@
 """Claims: the ordinary ones in one statement, the others judged under lock."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import msgspec
@@ -10,6 +10,7 @@ from psycopg import Cursor
 from lamplighter.adapters.postgres.arrays import instants, ints, uuids
 from lamplighter.adapters.postgres.calendars import calendars_of
 from lamplighter.adapters.postgres.database import Database, Row
+from lamplighter.adapters.postgres.dependents import tell_dependents
 from lamplighter.adapters.postgres.locked import LockedRuns
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain import transitions
@@ -31,6 +32,7 @@ from lamplighter.domain.states import RunState, SkipReason
 _SQL = queries("claim")
 _SWEPT_AT_ONCE = 100
 REPLACED = "replaced by a later fire"
+OVERLAPPED = "another run of this job had begun meanwhile"
 
 
 class PostgresClaims:
@@ -113,6 +115,9 @@ def _claim_judged(
         ids = {"run_ids": uuids(run.run_id for run in started)}
         cursor.execute(_SQL["record_claim"], params | ids)
     locked.write()
+    # Replaced runs are not in the answer, so nobody else would tell those that wait for them.
+    replaced = [run for run in locked.runs.values() if run.error_message == REPLACED]
+    tell_dependents(cursor, [run.run_id for run in replaced if run.state.is_final])
     claimed += [_claimed(run, locked.jobs[run.run_id]) for run in started]
     return claimed, refused | waiting
 
@@ -150,8 +155,7 @@ def _with_slots(
     for run in ready:
         ruling = take_slots(run.run_id, locked.jobs[run.run_id].overlap, keys[run.run_id], states)
         if isinstance(ruling, Refused):
-            locked.put(transitions.skipped(run, SkipReason.OVERLAP, locked.now))
-            refused[run.run_id] = Refusal.SKIPPED
+            refused[run.run_id] = _overlapping(locked, run)
             continue
         taken += [(key.name, n, run.run_id) for key, n in ruling.taken]
         if isinstance(ruling, Granted):
@@ -166,6 +170,15 @@ def _with_slots(
     locked.take(taken)
     locked.join_queue(places)
     return started, refused
+
+
+def _overlapping(locked: LockedRuns, run: Run) -> Refusal:
+    """A fire that must not overlap is skipped; a retry, which an edit took by surprise, ends."""
+    if run.start_time is not None:
+        locked.put(transitions.cancelled(run, locked.now, OVERLAPPED))
+        return Refusal.CANCELLED
+    locked.put(transitions.skipped(run, SkipReason.OVERLAP, locked.now))
+    return Refusal.SKIPPED
 
 
 def _replace(locked: LockedRuns, rival: UUID) -> None:
@@ -206,15 +219,28 @@ def _claimed(run: Run, job: Job) -> Claimed:
 def _sweep_some(cursor: Cursor[Row], silence: timedelta) -> tuple[list[Settled], bool]:
     params = {"silence": silence, "limit": _SWEPT_AT_ONCE}
     claims = cursor.execute(_SQL["silent_claims"], params, binary=True).fetchall()
-    claimants = {(run_id, worker_id) for _, worker_id, run_ids in claims for run_id in run_ids}
-    locked = LockedRuns(cursor, {run_id for run_id, _ in claimants})
-    lost = [run for run in locked.runs.values() if (run.run_id, run.executor_id) in claimants]
+    claimed = {
+        (run_id, worker_id): reported_at
+        for _, worker_id, run_ids, reported_at in claims
+        for run_id in run_ids
+    }
+    locked = LockedRuns(cursor, {run_id for run_id, _ in claimed})
+    lost = [run for run in locked.runs.values() if _is_held_under(run, claimed)]
     swept = [settled for run in lost if (settled := _lose(locked, run))]
     locked.write()
     silent = {"claim_ids": uuids(row[0] for row in claims), "silence": silence}
     cursor.execute(_SQL["forget_claims"], silent)
     cursor.execute(_SQL["forget_workers"], {"silence": silence})
     return swept, len(claims) == _SWEPT_AT_ONCE
+
+
+def _is_held_under(run: Run, claimed: Mapping[tuple[UUID, str], datetime | None]) -> bool:
+    """Whether this worker's claim is the one at hand, and not a later one of the same run."""
+    claim = (run.run_id, run.executor_id or "")
+    if claim not in claimed or run.start_time is None:
+        return False
+    reported_at = claimed[claim]
+    return reported_at is None or run.start_time < reported_at
 
 
 def _lose(locked: LockedRuns, run: Run) -> Settled | None:

@@ -55,6 +55,12 @@ def _waiting_for(cursor: Cursor[Row], upstream_runs: Iterable[UUID]) -> list[UUI
     return [row[0] for row in cursor.execute(_SQL["blocked_runs"], params, binary=True)]
 
 
+def tell_dependents(cursor: Cursor[Row], ended: Sequence[UUID]) -> None:
+    """Judge what waits for runs that have just ended without anybody being told of it."""
+    if ended:
+        judge_blocked(cursor, _waiting_for(cursor, ended))
+
+
 def judge_blocked(cursor: Cursor[Row], run_ids: Sequence[UUID]) -> Judged:
     """Judge these, and whatever waits for those that are skipped by it, until nothing changes."""
     judged = Judged([], [])

@@ -21,10 +21,15 @@ _NOT_STARTED = (RunState.SCHEDULED, RunState.BLOCKED, RunState.PARKED)
 # Where a run stands after an outcome was recorded; a report that finds it there is a repetition.
 _AFTER = {
     Verdict.SUCCESS: {RunState.SUCCESS},
-    Verdict.FAILED: {RunState.FAILED, RunState.RETRYING, RunState.CANCELLED},
-    Verdict.TIMED_OUT: {RunState.TIMED_OUT, RunState.RETRYING, RunState.CANCELLED},
+    Verdict.FAILED: {RunState.FAILED, RunState.RETRYING, RunState.PARKED, RunState.CANCELLED},
+    Verdict.TIMED_OUT: {
+        RunState.TIMED_OUT,
+        RunState.RETRYING,
+        RunState.PARKED,
+        RunState.CANCELLED,
+    },
     Verdict.CANCELLED: {RunState.CANCELLED},
-    Verdict.RELEASED: {RunState.SCHEDULED, RunState.CANCELLED},
+    Verdict.RELEASED: {RunState.SCHEDULED, RunState.PARKED, RunState.CANCELLED},
 }
 
 
@@ -32,11 +37,25 @@ class PostgresOutcomes:
     _db: Database
 
     def finish(self, outcomes: Sequence[Outcome]) -> list[Settled]:
+        first = {outcome.run_id.int: outcome for outcome in reversed(outcomes)}
+        if len(first) < len(outcomes):
+            return self._finish_in_turn(outcomes)
         settled = self._finish_plain([o for o in outcomes if o.verdict is Verdict.SUCCESS])
         rest = [outcome for outcome in outcomes if outcome.run_id.int not in settled]
         if rest:
             settled |= self._db.run(lambda cursor: _finish_judged(cursor, rest))
         return [settled[outcome.run_id.int] for outcome in outcomes]
+
+    def _finish_in_turn(self, outcomes: Sequence[Outcome]) -> list[Settled]:
+        """A run that is reported twice in one batch: the second report finds the first."""
+        answers: list[Settled] = []
+        batch: dict[int, Outcome] = {}
+        for outcome in outcomes:
+            if outcome.run_id.int in batch:
+                answers += self.finish(list(batch.values()))
+                batch = {}
+            batch[outcome.run_id.int] = outcome
+        return answers + self.finish(list(batch.values()))
 
     def _finish_plain(self, outcomes: Sequence[Outcome]) -> dict[int, Settled]:
         if not outcomes:

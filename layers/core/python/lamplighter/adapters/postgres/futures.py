@@ -24,6 +24,7 @@ from lamplighter.domain.states import RunState
 _SQL = queries("change")
 _NOT_YET = (RunState.SCHEDULED, RunState.BLOCKED)
 _OPEN_SINCE = timedelta(days=8)
+_FIRST = UUID(int=0)
 
 
 def forget_future(cursor: Cursor[Row], job_id: UUID) -> None:
@@ -37,6 +38,22 @@ def forget_future(cursor: Cursor[Row], job_id: UUID) -> None:
         ahead += [row[0] for row in cursor.execute(_SQL["open_runs"], params, binary=True)]
     locked = LockedRuns(cursor, ahead)
     _delete(cursor, [run for run in locked.runs.values() if _may_go(run, locked.now)], locked)
+
+
+def forget_own_future(cursor: Cursor[Row], job_id: UUID) -> None:
+    """Remove the schedule and the job's runs ahead, but for those that others wait for.
+
+    They stay, to be cancelled: whoever waits must learn that they will not come.
+    """
+    cursor.execute(_SQL["delete_schedule"], {"job_id": job_id})
+    now: datetime = cursor.execute("SELECT clock_timestamp()").fetchall()[0][0]
+    params = {"job_id": job_id, "since": first_run_id(now)}
+    ahead = [row[0] for row in cursor.execute(_SQL["open_runs"], params, binary=True)]
+    params["open_since"] = first_run_id(now - _OPEN_SINCE)
+    awaited = {row[0] for row in cursor.execute(_SQL["awaited_runs"], params, binary=True)}
+    locked = LockedRuns(cursor, ahead)
+    going = [run for run in locked.runs.values() if _may_go(run, locked.now)]
+    _delete(cursor, [run for run in going if run.run_id not in awaited], locked)
 
 
 def _may_go(run: Run, now: datetime) -> bool:
@@ -62,28 +79,22 @@ def write_first_runs(
     version: int,
 ) -> None:
     """What a submission would have written for this job: its first runs, or its place in line."""
-    ready_to: datetime = cursor.execute(_SQL["ready_to"]).fetchall()[0][0]
-    inside = first_fire is not None and first_fire < ready_to
-    runs: list[NewRun] = []
+    ready_from, ready_to = cursor.execute(_SQL["ready_days"]).fetchall()[0]
+    inside = first_fire is not None and ready_from <= first_fire < ready_to
     if first_fire is not None and inside:
-        runs = new_runs(job, first_fire, blocked=bool(job.after))
-    insert_runs(cursor, runs)
+        insert_runs(cursor, new_runs(job, first_fire, blocked=bool(job.after)))
     next_fire_at = next_fire if inside else first_fire
     if next_fire_at is not None:
         params = {"job_id": job.job_id, "tenant": job.tenant, "version": version}
         cursor.execute(_SQL["insert_schedule"], params | {"next_fire_at": next_fire_at})
-    starts = [job.job_id]
-    blocked = block_dependents(cursor, starts, ready_to, itself=job)
-    judge_blocked(
-        cursor, [run.run_id for run in [*runs, *blocked] if run.state is RunState.BLOCKED]
-    )
+    blocked = block_dependents(cursor, [job.job_id], itself=job)
+    # What is due stays, and may wait for somebody else by now, or for nobody.
+    open_runs = cursor.execute(_SQL["open_runs"], {"job_id": job.job_id, "since": _FIRST})
+    judge_blocked(cursor, [*(row[0] for row in open_runs), *(run.run_id for run in blocked)])
 
 
 def block_dependents(
-    cursor: Cursor[Row],
-    job_ids: Iterable[UUID],
-    ready_to: datetime,
-    itself: Job | None = None,
+    cursor: Cursor[Row], job_ids: Iterable[UUID], itself: Job | None = None
 ) -> list[NewRun]:
     """Blocked runs for everything that takes its fires from these jobs, directly or not."""
     graph = Graph(cursor)
@@ -98,7 +109,6 @@ def block_dependents(
     blocked = [
         run
         for job, fire in runs_of_dependents(waiting, seen)
-        if fire < ready_to
         for run in new_runs(job, fire, blocked=True)
     ]
     written = insert_runs(cursor, blocked)

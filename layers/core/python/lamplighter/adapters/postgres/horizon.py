@@ -23,7 +23,6 @@ from lamplighter.ports.ledger import Cursor as LoadCursor
 from lamplighter.ports.ledger import DueSchedule, Lease, Missed, Planned
 
 _SQL = queries("horizon")
-_CHANGE = queries("change")
 _WOKEN_AT_ONCE = 5_000
 
 
@@ -98,13 +97,12 @@ def _plan(cursor: Cursor[Row], lease: Lease, planned: Sequence[Planned]) -> list
     ]
     written = insert_runs(cursor, runs)
     _insert_missed(cursor, [(each, missed) for each in counted for missed in each.missed])
-    ready_to: datetime = cursor.execute(_CHANGE["ready_to"]).fetchall()[0][0]
     fresh = [run for run in runs if run.run_id in written]
+    due = [run.as_due() for run in fresh if run.state is RunState.SCHEDULED]
     waiting = [run for run in fresh if run.state is RunState.BLOCKED]
-    waiting += block_dependents(cursor, moved, ready_to)
-    # What they wait for may have happened already.
-    freed = judge_blocked(cursor, [run.run_id for run in waiting]).due
-    return [run.as_due() for run in fresh if run.state is RunState.SCHEDULED] + freed
+    waiting += block_dependents(cursor, moved)
+    # Some upstreams have ended before: nothing will happen to them that could free these later.
+    return due + judge_blocked(cursor, [run.run_id for run in waiting]).due
 
 
 def _moves(planned: Sequence[Planned]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from lamplighter.adapters.postgres.arrays import instants, ints, texts, uuids
 from lamplighter.adapters.postgres.database import Moved, Row
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain.run import Run
-from lamplighter.domain.slots import KeyState, SlotKey, SlotKind, Waiter, kind_of
+from lamplighter.domain.slots import KeyState, SlotKey, Waiter
 
 _SQL = queries("slots")
 
@@ -57,6 +57,9 @@ class Keys:
         params = {"job_id": job_id, "key": key.name, "limit": key.limit}
         self._cursor.execute(_SQL["relimit"], params)
 
+    def queued(self, run_ids: Collection[UUID]) -> set[UUID]:
+        return {row[0] for row in self._read("queued", run_ids=uuids(run_ids))}
+
     def join_queue(self, places: Sequence[tuple[SlotKey, Run]]) -> None:
         self._cursor.execute(
             _SQL["join_queue"],
@@ -77,12 +80,10 @@ class Keys:
             _SQL["take_slots"], {"keys": keys, "numbers": numbers, "run_ids": run_ids}
         )
 
-    def leave(self, leaving: dict[UUID, frozenset[SlotKind]]) -> set[str]:
-        """Give up every slot and place of these runs but those of the kinds they keep."""
+    def leave(self, leaving: dict[UUID, frozenset[str]]) -> set[str]:
+        """Give up every slot and place of these runs but those under the keys they keep."""
         left = [
-            (key, run_id)
-            for key, run_id in self.of_runs(leaving)
-            if kind_of(key) not in leaving[run_id]
+            (key, run_id) for key, run_id in self.of_runs(leaving) if key not in leaving[run_id]
         ]
         if left:
             params = {

@@ -51,7 +51,7 @@ class LockedRuns:
         self._keys = Keys(cursor)
         self._slotted: dict[UUID, bool] = {}
         self._changed: dict[UUID, Run] = {}
-        self._leaving: dict[UUID, frozenset[SlotKind]] = {}
+        self._leaving: dict[UUID, frozenset[str]] = {}
         self._attempts: list[Attempt] = []
         self._lock(set(run_ids), to_claim=to_claim)
         self.now: datetime = cursor.execute(b"SELECT clock_timestamp()").fetchall()[0][0]
@@ -115,8 +115,16 @@ class LockedRuns:
         if run.state.is_final:
             self._leaving[run.run_id] = frozenset()
         elif before is RunState.RUNNING and run.state is not RunState.CANCELLING:
-            self._leaving[run.run_id] = KEPT_WHILE_WAITING
+            self._leaving[run.run_id] = self._kept(run, KEPT_WHILE_WAITING)
         return run
+
+    def _kept(self, run: Run, kinds: Iterable[SlotKind]) -> frozenset[str]:
+        """Of these kinds, and only what its job has now.
+
+        Two runs that each held what the other came to need by an edit would wait for ever.
+        """
+        keys, kept = slot_keys(self.jobs[run.run_id], run.pool), set(kinds)
+        return frozenset(key.name for key in keys if key.kind in kept)
 
     def note(self, attempt: Attempt) -> None:
         self._attempts.append(attempt)
@@ -153,9 +161,31 @@ class LockedRuns:
         self._keys.lock(keys)
         self.hand_on(keys)
 
-    def hand_on(self, keys: set[str]) -> None:
+    def rekey(self, runs: Sequence[Run]) -> None:
+        """After an edit of their job: hold and wait for what they need now, within its limits."""
+        for run in runs:
+            self._leaving[run.run_id] = self._kept(run, SlotKind)
+        self.write()
+        needed = [(key, run) for run in runs for key in slot_keys(self.jobs[run.run_id], run.pool)]
+        self.join_queue([(key, run) for key, run in needed if key.kind is SlotKind.ORDER])
+        self._write_runs()
+        for key in {key for key, _ in needed if key.kind is SlotKind.LIMIT}:
+            self._keys.relimit(runs[0].job_id, key)
+        depth = max((key.limit for key, _ in needed), default=1)
+        self.hand_on({key.name for key, _ in needed}, depth)
+        self._wake_unqueued([run.run_id for run in runs])
+
+    def _wake_unqueued(self, run_ids: Sequence[UUID]) -> None:
+        """Parked for a key that its job no longer has: nobody would hand it a slot."""
+        queued = self._keys.queued(run_ids)
+        for run in [self.runs[run_id] for run_id in run_ids]:
+            if run.state is RunState.PARKED and run.run_id not in queued:
+                self.put(transitions.woken(run, self.now))
+        self._write_runs()
+
+    def hand_on(self, keys: set[str], depth: int = 1) -> None:
         """Give the free slots of these keys to the first in line, and wake those."""
-        states = self._keys.states(keys, depth=len(self.runs) + 1)
+        states = self._keys.states(keys, depth=max(depth, len(self.runs) + 1))
         handed = [(key, n, run) for key, state in states.items() for n, run in hand_over(state)]
         self._load(run_id for _, _, run_id in handed if run_id not in self.runs)
         self.take(handed)

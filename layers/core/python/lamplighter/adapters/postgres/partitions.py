@@ -18,6 +18,26 @@ _DAY = timedelta(days=1)
 _PREFIX = "job_runs_"
 
 
+# Finished one-off jobs leave with their history; a graph of them leaves whole, and an upstream
+# stays as long as somebody below it does.
+_LEAVING_JOBS = """
+    WITH RECURSIVE done AS (
+        SELECT DISTINCT j.job_id FROM {} AS r JOIN jobs AS j USING (job_id)
+        WHERE NOT j.repeats
+          AND NOT EXISTS (SELECT FROM job_runs AS o WHERE o.job_id = j.job_id)
+          AND NOT EXISTS (SELECT FROM schedules AS s WHERE s.job_id = j.job_id)
+    ), needed (job_id) AS (
+        SELECT d.upstream_id FROM job_dependencies AS d
+        WHERE d.upstream_id IN (SELECT job_id FROM done)
+          AND d.job_id NOT IN (SELECT job_id FROM done)
+        UNION
+        SELECT d.upstream_id FROM needed JOIN job_dependencies AS d ON d.job_id = needed.job_id
+    )
+    DELETE FROM jobs
+    WHERE job_id IN (SELECT job_id FROM done) AND job_id NOT IN (SELECT job_id FROM needed)
+"""
+
+
 class PostgresUpkeep:
     _db: Database
 
@@ -146,15 +166,7 @@ def _drop_detached(cursor: Cursor[Row], name: str) -> bool:
         _attach(cursor, day)
         return False
     table = sql.Identifier(name)
-    # Finished one-off jobs leave with their history, unless another still refers to them.
-    cursor.execute(
-        sql.SQL(
-            "DELETE FROM jobs AS j USING {} AS r WHERE j.job_id = r.job_id AND NOT j.repeats "
-            "AND NOT EXISTS (SELECT FROM job_runs AS o WHERE o.job_id = j.job_id) "
-            "AND NOT EXISTS (SELECT FROM schedules AS s WHERE s.job_id = j.job_id) "
-            "AND NOT EXISTS (SELECT FROM job_dependencies AS d WHERE d.upstream_id = j.job_id)"
-        ).format(table)
-    )
+    cursor.execute(sql.SQL(_LEAVING_JOBS).format(table))
     bounds = {"first": first_run_id(day), "last": first_run_id(day + _DAY)}
     cursor.execute(_SQL["forget_attempts"], bounds)
     cursor.execute(sql.SQL("DROP TABLE {}").format(table))

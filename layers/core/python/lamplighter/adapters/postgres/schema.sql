@@ -140,7 +140,7 @@ CREATE TABLE run_attempts (
 
 CREATE TABLE job_dependencies (
     job_id         uuid NOT NULL REFERENCES jobs ON DELETE CASCADE,
-    upstream_id    uuid NOT NULL REFERENCES jobs ON DELETE RESTRICT,
+    upstream_id    uuid NOT NULL REFERENCES jobs,
     tenant         text NOT NULL,
     position       integer NOT NULL,   -- as written in `after`
     rule           text NOT NULL CHECK (rule IN ('same_fire', 'latest_success', 'next_after')),
@@ -219,7 +219,8 @@ CREATE TABLE ledger_bounds (
     CHECK (candidate >= watermark)
 );
 INSERT INTO ledger_bounds (ready_from, ready_to, loaded_to, watermark)
-VALUES (date_trunc('day', now(), 'UTC'), date_trunc('day', now(), 'UTC'), now(), now());
+VALUES (date_trunc('day', now(), 'UTC'), date_trunc('day', now(), 'UTC'),
+        now() - interval '5 s', now() - interval '5 s');
 
 CREATE TABLE calendars (
     tenant     text        NOT NULL,

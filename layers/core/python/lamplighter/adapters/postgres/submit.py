@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from psycopg import Cursor
+from psycopg.errors import UniqueViolation
 
 from lamplighter.adapters.postgres.arrays import instants, texts, uuids
 from lamplighter.adapters.postgres.codec import (
@@ -32,6 +33,9 @@ from lamplighter.domain.run import Accepted, Due, NewRun, Submission, new_runs
 from lamplighter.domain.states import RunState
 
 _SQL = queries("submit")
+# The same without looking for jobs that are known: most have a fresh id, and where one has not, the
+# statement fails as a whole and is asked again with care.
+_INSERT_FRESH = _SQL["insert_jobs"].replace(b"ON CONFLICT (job_id) DO NOTHING", b"")
 _RUNS = queries("runs")
 _SLOTS = queries("slots")
 _OPEN_SINCE = timedelta(days=8)  # a blocked or held run is settled within a week
@@ -45,7 +49,10 @@ class PostgresSubmissions:
         if any(each.fingerprint or each.job.after or is_ordered(each.job) for each in distinct):
             return self._db.run(lambda cursor: _submit_checked(cursor, distinct))
         runs = _first_runs(distinct)
-        rows = self._db.statement(_SQL["insert_jobs"], _columns(distinct, runs))
+        try:
+            rows = self._db.statement(_INSERT_FRESH, _columns(distinct, runs))
+        except UniqueViolation:
+            return self._db.run(lambda cursor: _submit_checked(cursor, distinct))
         return _accepted(runs, rows[0])
 
     def add_run(self, tenant: str, job_id: UUID, origin: str, fire: datetime) -> list[Due]:
@@ -92,13 +99,19 @@ def _columns(submissions: Sequence[Submission], runs: Sequence[NewRun]) -> dict[
 
 def _accepted(runs: Sequence[NewRun], row: Row) -> Accepted:
     """The jobs that are new, and their runs that wait for nothing but their time."""
-    created, ready_to = frozenset(row[0] or ()), row[1]
+    created = frozenset(row[0] or ())
     due = [
         run.as_due()
-        for run in runs
-        if run.fire_at < ready_to and run.state is RunState.SCHEDULED and run.job.job_id in created
+        for run in _written(runs, row)
+        if run.state is RunState.SCHEDULED and run.job.job_id in created
     ]
     return Accepted(created, due)
+
+
+def _written(runs: Sequence[NewRun], row: Row) -> list[NewRun]:
+    """Those whose day is ready; the others stay in the schedule."""
+    ready_from, ready_to = row[1:]
+    return [run for run in runs if ready_from <= run.fire_at < ready_to]
 
 
 def _submit_checked(cursor: Cursor[Row], submissions: Sequence[Submission]) -> Accepted:
@@ -111,10 +124,9 @@ def _submit_checked(cursor: Cursor[Row], submissions: Sequence[Submission]) -> A
         _check_fingerprints(cursor, submissions, accepted.created)
     fresh = [each for each in submissions if each.job.job_id in accepted.created]
     Graph(cursor).insert_edges(each.job for each in fresh)
-    ready_to = row[1]
-    written = [run for run in _first_runs(fresh) if run.fire_at < ready_to]
+    written = _written(_first_runs(fresh), row)
     join_queues(cursor, written)
-    freed = _block_dependents(cursor, fresh, written, ready_to)
+    freed = _block_dependents(cursor, fresh, written)
     return Accepted(accepted.created, accepted.runs + freed)
 
 
@@ -144,8 +156,7 @@ def _check_fingerprints(
     asked = {each.job.job_id: each for each in submissions if each.job.job_id not in created}
     params = {"job_ids": uuids(asked)}
     for job_id, tenant, known in cursor.execute(_SQL["fingerprints"], params, binary=True):
-        same_body = known is not None and known == asked[job_id].fingerprint
-        if not same_body or tenant != asked[job_id].job.tenant:
+        if known != asked[job_id].fingerprint or tenant != asked[job_id].job.tenant:
             raise IdempotencyConflict(IdempotencyConflict.__doc__)
 
 
@@ -168,7 +179,6 @@ def _block_dependents(
     cursor: Cursor[Row],
     fresh: Sequence[Submission],
     written: Sequence[NewRun],
-    ready_to: datetime,
 ) -> list[Due]:
     """Blocked runs for the new jobs without a schedule; those whose upstreams are done go free."""
     waiting = [each.job for each in fresh if each.job.schedule.schedule_type is ScheduleType.AFTER]
@@ -181,7 +191,6 @@ def _block_dependents(
     blocked = [
         run
         for job, fire in runs_of_dependents(waiting, seen)
-        if fire < ready_to
         for run in new_runs(job, fire, blocked=True)
     ]
     insert_runs(cursor, blocked)

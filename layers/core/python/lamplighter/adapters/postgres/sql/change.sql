@@ -53,10 +53,21 @@ SET next_fire_at = excluded.next_fire_at, version = excluded.version;
 SELECT run_id FROM job_runs
 WHERE job_id = %(job_id)s AND run_id >= %(since)s AND status < 10;
 
+-- name: awaited_runs
+-- Runs ahead of a job that a blocked run of another one waits for: the same fire, or whichever.
+SELECT DISTINCT up.run_id
+FROM job_runs AS up
+JOIN jobs AS j ON j.job_id = up.job_id
+JOIN job_dependencies AS d ON d.upstream_id = up.job_id
+JOIN job_runs AS r ON r.job_id = d.job_id AND r.status = 2
+WHERE up.job_id = %(job_id)s AND up.run_id >= %(since)s AND up.status < 10
+  AND r.run_id >= %(open_since)s
+  AND (d.rule <> 'same_fire' OR NOT j.repeats OR fire_of(r.run_id) = fire_of(up.run_id));
+
 -- name: delete_runs
 -- Runs that will not be: their fires lie ahead, and the schedule no longer has them.
 DELETE FROM job_runs
 WHERE run_id = ANY(%(run_ids)s) AND run_id BETWEEN %(first)s AND %(last)s;
 
--- name: ready_to
-SELECT ready_to FROM ledger_bounds;
+-- name: ready_days
+SELECT ready_from, ready_to FROM ledger_bounds;

@@ -73,13 +73,14 @@ UPDATE claims SET reported_at = clock_timestamp()
 WHERE claim_id = ANY(%(claim_ids)s) AND reported_at IS NULL;
 
 -- name: silent_claims
--- Batches of workers that have not been heard of for so long, as far as the recorder has had its
--- chance at them: outcomes that were reported may still be on the bus.
-SELECT c.claim_id, c.worker_id, c.run_ids
+-- Batches of workers that have not been heard of for so long. Those that were reported are left to
+-- the recorder for ten minutes, since their outcomes may still be on the bus; after that they are
+-- taken back even from a worker that lives: those that it has not claimed anew since.
+SELECT c.claim_id, c.worker_id, c.run_ids, c.reported_at
 FROM workers AS w JOIN claims AS c USING (worker_id)
-WHERE w.heartbeat_at < clock_timestamp() - %(silence)s
-  AND c.claimed_at < clock_timestamp() - %(silence)s
-  AND (c.reported_at IS NULL OR c.reported_at < clock_timestamp() - interval '10 min')
+WHERE c.claimed_at < clock_timestamp() - %(silence)s
+  AND CASE WHEN c.reported_at IS NULL THEN w.heartbeat_at < clock_timestamp() - %(silence)s
+           ELSE c.reported_at < clock_timestamp() - interval '10 min' END
 ORDER BY c.claim_id LIMIT %(limit)s;
 
 -- name: forget_claims

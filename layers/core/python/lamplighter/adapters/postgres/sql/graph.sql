@@ -50,7 +50,8 @@ SELECT {job_columns} FROM jobs AS j WHERE j.job_id = ANY(%(job_ids)s);
 SELECT r.job_id, r.run_id
 FROM jobs AS j JOIN job_runs AS r USING (job_id)
 WHERE j.job_id = ANY(%(job_ids)s) AND r.origin = 'schedule'
-  AND (NOT j.repeats OR (r.status < 10 AND r.run_id >= %(since)s));
+  AND (NOT j.repeats OR (r.run_id >= %(since)s
+                         AND (r.status < 10 OR fire_of(r.run_id) > clock_timestamp())));
 
 -- name: insert_edges
 INSERT INTO job_dependencies (job_id, upstream_id, tenant, position, rule, within_seconds)

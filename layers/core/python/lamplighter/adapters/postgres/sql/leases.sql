@@ -1,10 +1,12 @@
 -- name: acquire
--- Take a lease that is free or has run out. The epoch rises with every new holder.
+-- Take a lease that is free or has run out; one's own may be asked for again. The epoch rises with
+-- every new holder, and whenever it had run out.
 INSERT INTO leases AS l (name, holder, epoch, expires_at)
 VALUES (%(name)s, %(holder)s, 1, clock_timestamp() + %(ttl)s)
 ON CONFLICT (name) DO UPDATE
-SET holder = excluded.holder, epoch = l.epoch + 1, expires_at = clock_timestamp() + %(ttl)s
-WHERE l.expires_at <= clock_timestamp()
+SET holder = excluded.holder, expires_at = clock_timestamp() + %(ttl)s,
+    epoch = CASE WHEN l.expires_at > clock_timestamp() THEN l.epoch ELSE l.epoch + 1 END
+WHERE l.expires_at <= clock_timestamp() OR l.holder = excluded.holder
 RETURNING name, holder, epoch, expires_at;
 
 -- name: renew

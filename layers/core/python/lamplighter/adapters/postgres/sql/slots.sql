@@ -45,6 +45,9 @@ UPDATE slot_queue AS q SET max_slots = %(limit)s
 FROM job_runs AS r
 WHERE q.key = %(key)s AND r.run_id = q.run_id AND r.job_id = %(job_id)s;
 
+-- name: queued
+SELECT run_id FROM slot_queue WHERE run_id = ANY(%(run_ids)s);
+
 -- name: take_slots
 INSERT INTO slots (key, n, run_id) SELECT * FROM unnest(%(keys)s, %(numbers)s, %(run_ids)s);
 

@@ -12,7 +12,7 @@ WITH new_jobs AS (
     SELECT job_id, tenant, name, schedule_type, schedule_time, cron_expression, timing,
            payload, target, max_retries, priority, pool, timeout_seconds,
            start_deadline_seconds, expires_at, overlap, ordering_key, concurrency_key,
-           max_concurrency, repeats, has_upstreams,
+           max_concurrency, repeats OR schedule_type IN ('CRON', 'INTERVAL'), has_upstreams,
            CASE WHEN tags IS NOT NULL THEN string_to_array(tags, E'\x1f') END,
            policy, fingerprint
     FROM (SELECT unnest(%(job_ids)s) AS job_id, unnest(%(tenants)s) AS tenant,
@@ -52,7 +52,8 @@ WITH new_jobs AS (
     SELECT job_id, tenant, next_fire_at, 1
     FROM (
         SELECT job_id, tenant,
-               CASE WHEN first_fire < (SELECT ready_to FROM ledger_bounds)
+               CASE WHEN first_fire >= (SELECT ready_from FROM ledger_bounds)
+                     AND first_fire < (SELECT ready_to FROM ledger_bounds)
                     THEN next_fire ELSE first_fire END AS next_fire_at
         FROM (SELECT unnest(%(schedule_job_ids)s) AS job_id,
                      unnest(%(schedule_tenants)s) AS tenant,
@@ -60,7 +61,7 @@ WITH new_jobs AS (
     ) AS given
     WHERE next_fire_at IS NOT NULL AND job_id IN (SELECT job_id FROM new_jobs)
 )
-SELECT (SELECT array_agg(job_id) FROM new_jobs), ready_to FROM ledger_bounds;
+SELECT (SELECT array_agg(job_id) FROM new_jobs), ready_from, ready_to FROM ledger_bounds;
 
 -- name: fingerprints
 SELECT job_id, tenant, fingerprint FROM jobs WHERE job_id = ANY(%(job_ids)s);
