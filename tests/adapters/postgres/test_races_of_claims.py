@@ -30,7 +30,7 @@ def test_two_claims_of_the_same_runs_share_them_without_overlap(world: World) ->
 
         return Scene([claiming(fresh("w"), *tickets), claiming(fresh("w"), *tickets[::-1])], check)
 
-    world.race(set_up, mirrored=True, samples=10)
+    world.race(set_up, mirrored=True, samples=6)
 
 
 def test_two_claims_under_one_limit_run_one_and_park_the_other(world: World) -> None:
@@ -46,7 +46,7 @@ def test_two_claims_under_one_limit_run_one_and_park_the_other(world: World) -> 
 
         return Scene([claiming(fresh("w"), one), claiming(fresh("w"), two)], check)
 
-    world.race(set_up, mirrored=True, samples=10)
+    world.race(set_up, mirrored=True, samples=6)
 
 
 def test_whatever_is_claimed_first_ordered_runs_start_in_the_order_of_their_fires(
@@ -66,7 +66,7 @@ def test_whatever_is_claimed_first_ordered_runs_start_in_the_order_of_their_fire
 
         return Scene([claiming(fresh("w"), late), claiming(fresh("w"), early)], check)
 
-    world.race(set_up, samples=10)
+    world.race(set_up, samples=6)
     for tenant in tenants:
         started = world.invariants.starts(tenant)
         assert len(started) == 2
@@ -87,7 +87,7 @@ def test_of_two_runs_of_a_job_that_forbids_overlap_one_runs_and_one_is_skipped(
 
         return Scene([claiming(fresh("w"), one), claiming(fresh("w"), two)], check)
 
-    world.race(set_up, mirrored=True, samples=10)
+    world.race(set_up, mirrored=True, samples=6)
 
 
 def test_of_two_runs_of_a_job_that_replaces_the_later_claim_stops_the_earlier(
@@ -104,7 +104,7 @@ def test_of_two_runs_of_a_job_that_replaces_the_later_claim_stops_the_earlier(
 
         return Scene([claiming(fresh("w"), one), claiming(fresh("w"), two)], check)
 
-    world.race(set_up, mirrored=True, samples=10)
+    world.race(set_up, mirrored=True, samples=6)
 
 
 def test_a_claim_repeated_while_the_first_is_under_way_gets_the_same_answer(

@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 
 from lamplighter.adapters.postgres.ledger import PostgresLedger
+from lamplighter.domain.errors import JobEnded
 from lamplighter.domain.job import Job, JobStatus
-from lamplighter.domain.run import ClaimAnswer, Refusal, Settled, Ticket
+from lamplighter.domain.run import ClaimAnswer, Due, Refusal, Settled, Ticket
 from lamplighter.domain.states import RunState
 from tests.adapters.postgres.making import (
     HOUR,
@@ -68,6 +69,28 @@ def test_no_run_of_a_cancelled_job_starts(world: World, fields: dict[str, object
         return Scene([claiming(fresh("w"), ticket), cancel], check)
 
     world.race(set_up, samples=5)
+
+
+def test_a_run_that_is_added_while_its_job_is_cancelled_never_starts(world: World) -> None:
+    def set_up(world: World) -> Scene:
+        job, _ = submit_often(world.ledger, utc_now() + HOUR, tenant=fresh("t"))
+
+        def add(ledger: PostgresLedger) -> list[Due]:
+            return ledger.add_run(job.tenant, job.job_id, "now:1", utc_now())
+
+        def cancel(ledger: PostgresLedger) -> Job:
+            return ledger.cancel_job(job.tenant, job.job_id)
+
+        def check(added: list[Due] | JobEnded, cancelled: Job) -> None:
+            if isinstance(added, JobEnded):
+                return
+            tickets = [Ticket(due.run_id, due.fence) for due in added]
+            assert claiming(fresh("w"), *tickets)(world.ledger).claimed == []
+            assert {world.state(due.run_id) for due in added} == {S.CANCELLED}
+
+        return Scene([add, cancel], check)
+
+    world.race(set_up)
 
 
 @pytest.mark.parametrize("fields", [PLAIN, LIMITED], ids=["plain", "limited"])

@@ -53,7 +53,7 @@ def test_two_edits_cannot_close_a_cycle_between_them(world: World) -> None:
 
         return Scene([_putting_after(one, two, fire), _putting_after(two, one, fire)], check)
 
-    world.race(set_up, mirrored=True, samples=10)
+    world.race(set_up, mirrored=True, samples=6)
     assert world.players.deadlocks == 0, "a second of standing still each, and then all over again"
 
 
@@ -131,7 +131,7 @@ def test_a_dependent_that_is_submitted_while_its_upstream_ends_is_freed(world: W
         calls = [_submitting(dependent), _ending(ticket.run_id, fence)]
         return Scene(calls, check)
 
-    world.race(set_up, samples=10)
+    world.race(set_up, samples=6)
 
 
 def test_the_last_of_two_upstreams_to_end_frees_their_dependent(world: World) -> None:
@@ -151,4 +151,4 @@ def test_the_last_of_two_upstreams_to_end_frees_their_dependent(world: World) ->
 
         return Scene([_ending(run.run_id, run.fence) for run in claimed], check)
 
-    world.race(set_up, mirrored=True, samples=10)
+    world.race(set_up, mirrored=True, samples=6)

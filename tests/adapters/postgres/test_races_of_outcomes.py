@@ -86,7 +86,7 @@ def test_a_slot_that_is_given_up_while_the_next_run_asks_for_it_is_not_lost(
         calls = [finishing(success(runner.run_id, fence)), claiming(fresh("w"), waiter)]
         return Scene(calls, check)
 
-    world.race(set_up, samples=10)
+    world.race(set_up, samples=6)
 
 
 def test_a_slot_is_not_handed_to_a_parked_run_that_is_being_cancelled(world: World) -> None:
@@ -100,7 +100,7 @@ def test_a_slot_is_not_handed_to_a_parked_run_that_is_being_cancelled(world: Wor
         calls = [finishing(success(runner.run_id, fence)), cancelling(tenant, waiter)]
         return Scene(calls, check)
 
-    world.race(set_up, samples=10)
+    world.race(set_up, samples=6)
 
 
 @pytest.mark.parametrize("fields", [PLAIN, LIMIT], ids=["plain", "limited"])
