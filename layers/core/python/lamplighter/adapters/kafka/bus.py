@@ -1,0 +1,118 @@
+"""The bus on Kafka: one producer per process, topics, and how far groups have come."""
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from lamplighter.adapters.kafka.admin import KafkaTopics
+from lamplighter.adapters.kafka.config import KafkaAccess, consumer_config, producer_config
+from lamplighter.adapters.kafka.consumer import KafkaConsumer
+from lamplighter.ports.bus import BusUnavailable, Message, Topic, UnknownTopic, check_sizes
+
+# Several threads may publish at once, and each waits for the queue of all to be empty. This is
+# how often it looks whether its own messages are through already.
+_LOOK_SECONDS: Final = 0.01
+_NO_SUCH_TOPIC: Final = {KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_PART}  # noqa: SLF001
+
+
+class KafkaBus:
+    """Connects when first used; then keeps its connections."""
+
+    def __init__(
+        self, access: KafkaAccess, *, publish_seconds: float = 10.0, replicas: int = -1
+    ) -> None:
+        self._access = access
+        self._publish_seconds = publish_seconds
+        self._topics = KafkaTopics(access, replicas=replicas, answer_seconds=publish_seconds)
+        self._producer: Producer | None = None
+
+    def ensure_topics(self, topics: Sequence[Topic]) -> None:
+        self._topics.ensure(topics)
+
+    def publish(self, batch: Sequence[Message]) -> None:
+        check_sizes(batch)
+        producer = self._connected()
+        receipt = _Receipt(len(batch))
+        deadline = time.monotonic() + self._publish_seconds
+        for message in batch:
+            _enqueue(producer, message, receipt, deadline)
+        # The library gives each message up at its own deadline and reports it. Ours is behind
+        # that, so that what comes back is its reason and not our impatience.
+        while receipt.awaited and time.monotonic() < deadline + 1:
+            producer.flush(_LOOK_SECONDS)
+        receipt.check()
+
+    def consumer(
+        self,
+        group: str,
+        topics: Sequence[str],
+        *,
+        session_seconds: float = 10.0,
+        handling_seconds: float = 960.0,
+    ) -> KafkaConsumer:
+        config = consumer_config(
+            self._access,
+            group=group,
+            session_seconds=session_seconds,
+            handling_seconds=handling_seconds,
+        )
+        return KafkaConsumer(config, topics, handling_seconds=handling_seconds)
+
+    def lag(self, group: str, topic: str) -> int:
+        return self._topics.lag(group, topic)
+
+    def close(self) -> None:
+        if self._producer:
+            self._producer.close()
+
+    def _connected(self) -> Producer:
+        if not self._producer:
+            config = producer_config(self._access, publish_seconds=self._publish_seconds)
+            self._producer = Producer(config)
+        return self._producer
+
+
+class _Receipt:
+    """Counts what comes back for one batch. One object for all, since this runs per message."""
+
+    __slots__ = ("awaited", "problem", "size")
+
+    def __init__(self, size: int) -> None:
+        self.size = self.awaited = size
+        self.problem: KafkaError | None = None
+
+    def __call__(self, problem: KafkaError | None, _message: object) -> None:
+        self.awaited -= 1
+        if problem is not None:
+            self.problem = problem
+
+    def check(self) -> None:
+        if self.problem is not None:
+            if self.problem.code() in _NO_SUCH_TOPIC:
+                raise UnknownTopic(self.problem.str())
+            raise BusUnavailable(f"Kafka did not take the batch: {self.problem.str()}")
+        if self.awaited:
+            raise BusUnavailable(f"Kafka acknowledged {self.size - self.awaited} of {self.size}")
+
+
+def _enqueue(producer: Producer, message: Message, receipt: _Receipt, deadline: float) -> None:
+    while True:
+        try:
+            producer.produce(
+                message.topic,
+                message.value,
+                message.key,
+                on_delivery=receipt,
+                headers=list(message.headers) if message.headers else None,
+            )
+        except BufferError:
+            # The library's queue is full (100,000 messages): let some of them leave.
+            if time.monotonic() > deadline:
+                raise BusUnavailable("Kafka takes messages slower than they come") from None
+            producer.poll(_LOOK_SECONDS)
+        except KafkaException as refused:
+            raise BusUnavailable(str(refused)) from refused
+        else:
+            return

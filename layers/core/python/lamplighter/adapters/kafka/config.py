@@ -1,0 +1,111 @@
+"""What librdkafka is told, and why. One place for every setting that is not its default."""
+
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+from confluent_kafka import KafkaError
+
+from lamplighter.ports.bus import MAX_MESSAGE_BYTES
+
+log: Final = logging.getLogger("lamplighter.kafka")
+
+# A token and the epoch second at which it ends.
+TokenProvider = Callable[[], tuple[str, float]]
+Config = dict[str, Any]
+
+# A message of the largest size still needs a frame around it: its batch's header and the request's.
+FRAME_BYTES: Final = 64 * 1024
+
+
+class _Quiet:
+    """The library's own log: a line for every reconnect of every client. For those who look."""
+
+    def log(self, _level: int, message: str, *arguments: object) -> None:
+        log.debug(message, *arguments)
+
+
+class KafkaAccess(msgspec.Struct, frozen=True):
+    """Where the brokers are, and how to prove who we are.
+
+    With a token provider the connection is encrypted and asks for IAM's tokens (MSK); without one
+    it is open, which is for the embedded broker and for networks that see to it themselves.
+    """
+
+    servers: str
+    token: TokenProvider | None = None
+
+
+def client_config(access: KafkaAccess) -> Config:
+    config: Config = {
+        "bootstrap.servers": access.servers,
+        "logger": _Quiet(),
+        "error_cb": _note_error,
+        # Brokers close idle connections as a matter of course: not worth a line.
+        "log.connection.close": False,
+        # A broker that is back after a restart is found within a second, not after ten.
+        "reconnect.backoff.max.ms": 1000,
+        "socket.timeout.ms": 10_000,
+        # Small requests must not wait for one another.
+        "socket.nagle.disable": True,
+    }
+    if access.token:
+        provide = access.token
+        config |= {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "OAUTHBEARER",
+            "oauth_cb": lambda _settings: provide(),
+        }
+    return config
+
+
+def producer_config(access: KafkaAccess, *, publish_seconds: float) -> Config:
+    return client_config(access) | {
+        "acks": "all",
+        "enable.idempotence": True,
+        # CRC-32 of the key. Streams has the same, so a key has its partition on either bus.
+        "partitioner": "consistent_random",
+        "compression.type": "lz4",
+        "message.max.bytes": MAX_MESSAGE_BYTES + FRAME_BYTES,
+        # Retries go on until then; afterwards the caller knows a better way than to wait.
+        "delivery.timeout.ms": int(publish_seconds * 1000),
+        # A flush sends at once, whatever lingers, and every publish ends with one.
+        "linger.ms": 5,
+        # A topic that was made a moment ago may be news to a broker: do not give up on it at once.
+        "topic.metadata.propagation.max.ms": int(publish_seconds * 500),
+    }
+
+
+def consumer_config(
+    access: KafkaAccess, *, group: str, session_seconds: float, handling_seconds: float
+) -> Config:
+    session = int(session_seconds * 1000)
+    return client_config(access) | {
+        "group.id": group,
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        # Whoever joins or leaves stops only the partitions that move.
+        "partition.assignment.strategy": "cooperative-sticky",
+        # librdkafka's own thread sends heartbeats, so a long handler is not a dead one …
+        "session.timeout.ms": session,
+        "heartbeat.interval.ms": max(100, session // 5),
+        # … until it is longer than any handler may take.
+        "max.poll.interval.ms": max(session, int(handling_seconds * 1000)),
+        # A partition that is taken up again waits for the fetch that is under way to end.
+        "fetch.wait.max.ms": 100,
+        "queued.max.messages.kbytes": 16 * 1024,
+    }
+
+
+def topic_config(*, retention_hours: int) -> dict[str, str]:
+    return {
+        "retention.ms": str(retention_hours * 3_600_000),
+        "max.message.bytes": str(MAX_MESSAGE_BYTES + FRAME_BYTES),
+    }
+
+
+def _note_error(error: KafkaError) -> None:
+    """The library goes on trying by itself; calls that give up say so to their callers."""
+    log.debug("kafka reported %s", error)

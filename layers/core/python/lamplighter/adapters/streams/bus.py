@@ -1,0 +1,129 @@
+"""The bus on Valkey: publishing, topics, and how far groups have come."""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from lamplighter.adapters.streams import keys
+from lamplighter.adapters.streams.consumer import StreamsConsumer
+from lamplighter.adapters.streams.packing import Entry, pack
+from lamplighter.adapters.streams.server import AWAY, Server, translated
+from lamplighter.ports.bus import Message, Topic, UnknownTopic, check_sizes
+
+T = TypeVar("T")
+
+# What goes to the server in one call. It serves nobody else meanwhile.
+_SHIPMENT_BYTES: Final = 8 * 1024 * 1024
+_ANSWER_SECONDS: Final = 5.0
+
+
+class StreamsBus:
+    """Connects when first used. The server should keep an append-only file."""
+
+    def __init__(self, url: str, *, publish_seconds: float = 10.0) -> None:
+        self._publish_seconds = publish_seconds
+        self._url = url
+        self._server = Server(url, answer_seconds=min(_ANSWER_SECONDS, publish_seconds))
+        self._topics: dict[str, Topic] = {}
+
+    def ensure_topics(self, topics: Sequence[Topic]) -> None:
+        with translated("make topics"), self._server.client.pipeline(transaction=False) as pipe:
+            for topic in topics:
+                pipe.hsetnx(keys.TOPICS, topic.name, msgspec.json.encode(topic))
+            pipe.execute()
+
+    def publish(self, batch: Sequence[Message]) -> None:
+        check_sizes(batch)
+        deadline = time.monotonic() + self._publish_seconds
+        with translated("take the batch"):
+            entries = _insist(lambda: pack(batch, self._partitions), deadline)
+            for shipment in _shipments(entries):
+                self._ship(shipment, deadline)
+
+    def consumer(
+        self,
+        group: str,
+        topics: Sequence[str],
+        *,
+        session_seconds: float = 10.0,
+        handling_seconds: float = 960.0,
+    ) -> StreamsConsumer:
+        with translated("look up topics"):
+            partitions = {topic: self._partitions(topic) for topic in topics}
+        return StreamsConsumer(
+            Server(self._url, answer_seconds=_ANSWER_SECONDS),
+            group,
+            partitions,
+            session_seconds=session_seconds,
+            handling_seconds=handling_seconds,
+        )
+
+    def lag(self, group: str, topic: str) -> int:
+        with translated("count messages"), self._server.client.pipeline() as pipe:
+            numbers = range(self._partitions(topic))
+            pipe.hmget(keys.ends(topic), [str(n) for n in numbers])
+            pipe.hmget(keys.ends(topic), [f"{n}:low" for n in numbers])
+            pipe.hmget(keys.committed(topic), [f"{n}|{group}" for n in numbers])
+            ends, lows, committed = pipe.execute()
+        positions = zip(ends, lows, committed, strict=True)
+        return sum(int(end or 0) - max(int(low or 0), int(at or 0)) for end, low, at in positions)
+
+    def close(self) -> None:
+        self._server.close()
+
+    def _partitions(self, topic: str) -> int:
+        return self._topic(topic).partitions
+
+    def _topic(self, name: str) -> Topic:
+        if name not in self._topics:
+            found = self._server.client.hget(keys.TOPICS, name)
+            if found is None:
+                raise UnknownTopic(f"there is no topic {name}; ensure_topics makes it")
+            self._topics[name] = msgspec.json.decode(found, type=Topic)
+        return self._topics[name]
+
+    def _ship(self, entries: Sequence[Entry], deadline: float) -> None:
+        """May be repeated: what is in already does not change."""
+        names, arguments = self._call(entries)
+        fsync = any(self._topic(entry.place[0]).fsync for entry in entries)
+        send = self._server.run_and_sync if fsync else self._server.run
+        _insist(lambda: send("publish", names, arguments), deadline)
+
+    def _call(self, entries: Sequence[Entry]) -> tuple[list[str], list[Any]]:
+        names = [keys.seen(os.urandom(12).hex())]
+        arguments: list[Any] = [int(3000 * self._publish_seconds)]
+        for entry in entries:
+            topic, partition = entry.place
+            names += [keys.ends(topic), keys.log(topic, partition)]
+            retention = self._topic(topic).retention_hours * 3_600_000
+            arguments += [partition, entry.size, retention, entry.batch]
+        return names, arguments
+
+
+def _insist(call: Callable[[], T], deadline: float) -> T:
+    """Again and again while the server is away, until time is up."""
+    pause = 0.01
+    while True:
+        try:
+            return call()
+        except AWAY:
+            if time.monotonic() + pause > deadline:
+                raise
+        time.sleep(pause)
+        pause = min(2 * pause, 0.5)
+
+
+def _shipments(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
+    shipment: list[Entry] = []
+    size = 0
+    for entry in entries:
+        if shipment and size + len(entry.batch) > _SHIPMENT_BYTES:
+            yield shipment
+            shipment, size = [], 0
+        shipment.append(entry)
+        size += len(entry.batch)
+    if shipment:
+        yield shipment

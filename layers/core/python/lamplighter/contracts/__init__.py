@@ -1,0 +1,1 @@
+"""What crosses a boundary: requests, messages, topics and events, in the shape others see."""

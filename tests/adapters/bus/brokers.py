@@ -1,0 +1,83 @@
+"""The brokers that the suite runs over, and what can be done to each."""
+
+import os
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import ClassVar
+
+import pytest
+
+from infra.local.service import Service
+from lamplighter.adapters.kafka.bus import KafkaBus
+from lamplighter.adapters.kafka.config import KafkaAccess
+from lamplighter.adapters.memory.bus import MemoryBus
+from lamplighter.adapters.streams.bus import StreamsBus
+from lamplighter.ports.bus import Bus
+
+# Long enough for two busy cores, short enough to wait for.
+SESSION_SECONDS = 1.0
+PUBLISH_SECONDS = 2.0
+
+
+def connect(kind: str, url: str, publish_seconds: float = 10.0) -> Bus:
+    if kind == "kafka":
+        return KafkaBus(KafkaAccess(url), publish_seconds=publish_seconds)
+    return StreamsBus(url, publish_seconds=publish_seconds)
+
+
+class Broker(ABC):
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def bus(self, publish_seconds: float = 10.0) -> Bus: ...
+
+
+class Memory(Broker):
+    kind = "memory"
+
+    def __init__(self) -> None:
+        self._bus = MemoryBus()
+
+    def bus(self, publish_seconds: float = 10.0) -> Bus:  # noqa: ARG002
+        return self._bus
+
+
+class Served(Broker):
+    """A broker that is a process: it can be stopped, crashed and frozen."""
+
+    def __init__(self, kind: str, server: Service) -> None:
+        self.kind = kind  # type: ignore[misc]
+        self.server = server
+
+    @property
+    def url(self) -> str:
+        return self.server.url
+
+    def bus(self, publish_seconds: float = 10.0) -> Bus:
+        return connect(self.kind, self.url, publish_seconds)
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        self.server.stop()
+        try:
+            yield
+        finally:
+            self.server.start()
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """It keeps its connections, takes what is sent, and does not answer."""
+        os.kill(self.server.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.server.pid, signal.SIGCONT)
+
+
+SERVED = [pytest.param("streams"), pytest.param("kafka", marks=pytest.mark.kafka)]
+ALL = [pytest.param("memory"), *SERVED]
+
+# A test for those that are a process asks for them by this mark.
+on_real_brokers = pytest.mark.parametrize("broker", SERVED, indirect=True)

@@ -1,0 +1,77 @@
+"""A topic of one's own, consumers that are closed in the end, and patience with a bound."""
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import count
+from uuid import uuid4
+
+from lamplighter.ports.bus import Bus, Consumer, Message, Record, Topic
+from tests.adapters.bus.brokers import SESSION_SECONDS
+
+_numbers = count()
+
+
+class Play:
+    def __init__(self, bus: Bus) -> None:
+        self.bus = bus
+        self._consumers: list[Consumer] = []
+
+    def topic(self, partitions: int = 1) -> str:
+        name = f"topic.{uuid4().hex[:8]}.{next(_numbers)}"
+        self.bus.ensure_topics([Topic(name, partitions, keyed_by="anything")])
+        return name
+
+    def publish(self, topic: str, *values: str, key: bytes | None = None) -> None:
+        self.bus.publish([Message(topic, value.encode(), key) for value in values])
+
+    def consumer(
+        self,
+        *topics: str,
+        group: str = "group",
+        session: float = SESSION_SECONDS,
+        handling: float = 60.0,
+    ) -> Consumer:
+        made = self.bus.consumer(group, topics, session_seconds=session, handling_seconds=handling)
+        self._consumers.append(made)
+        return made
+
+    def leave(self, consumer: Consumer) -> None:
+        self._consumers.remove(consumer)
+        consumer.close()
+
+    def close(self) -> None:
+        for consumer in self._consumers:
+            consumer.close()
+
+
+def values(records: Sequence[Record]) -> list[str]:
+    return [record.value.decode() for record in records]
+
+
+def take(consumer: Consumer, wanted: int, seconds: float = 20.0) -> list[Record]:
+    """Poll, and commit nothing, until that many are there. Their partitions are quiet then."""
+    found: list[Record] = []
+    deadline = time.monotonic() + seconds
+    while len(found) < wanted:
+        assert time.monotonic() < deadline, f"{len(found)} of {wanted}: {values(found)}"
+        found += consumer.poll(wanted - len(found), 0.1)
+    return found
+
+
+def drain(consumer: Consumer, wanted: int, seconds: float = 20.0) -> list[Record]:
+    """Poll and commit until that many were there."""
+    found: list[Record] = []
+    deadline = time.monotonic() + seconds
+    while len(found) < wanted:
+        assert time.monotonic() < deadline, f"{len(found)} of {wanted}: {values(found)}"
+        records = consumer.poll(1000, 0.1)
+        consumer.commit(records)
+        found += records
+    return found
+
+
+def until(condition: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.01)
