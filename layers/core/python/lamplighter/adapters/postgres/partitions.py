@@ -32,9 +32,12 @@ _LEAVING_JOBS = """
           AND d.job_id NOT IN (SELECT job_id FROM done)
         UNION
         SELECT d.upstream_id FROM needed JOIN job_dependencies AS d ON d.job_id = needed.job_id
+    ), leaving AS (
+        SELECT job_id FROM done WHERE job_id NOT IN (SELECT job_id FROM needed)
+    ), parted AS (  -- or an upstream that goes before its dependent would still be referred to
+        DELETE FROM job_dependencies WHERE job_id IN (SELECT job_id FROM leaving)
     )
-    DELETE FROM jobs
-    WHERE job_id IN (SELECT job_id FROM done) AND job_id NOT IN (SELECT job_id FROM needed)
+    DELETE FROM jobs WHERE job_id IN (SELECT job_id FROM leaving)
 """
 
 
