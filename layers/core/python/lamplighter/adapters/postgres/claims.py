@@ -10,7 +10,7 @@ from psycopg import Cursor
 from lamplighter.adapters.postgres.arrays import instants, ints, uuids
 from lamplighter.adapters.postgres.calendars import calendars_of
 from lamplighter.adapters.postgres.database import Database, Row
-from lamplighter.adapters.postgres.dependents import tell_dependents
+from lamplighter.adapters.postgres.dependents import PostgresDependents, tell_dependents
 from lamplighter.adapters.postgres.locked import LockedRuns
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain import transitions
@@ -35,7 +35,7 @@ REPLACED = "replaced by a later fire"
 OVERLAPPED = "another run of this job had begun meanwhile"
 
 
-class PostgresClaims:
+class PostgresClaims(PostgresDependents):
     _db: Database
 
     def claim(self, worker_id: str, claim_id: UUID, tickets: Sequence[Ticket]) -> ClaimAnswer:
@@ -44,9 +44,11 @@ class PostgresClaims:
             return ClaimAnswer(claimed, {}, cancelled)
         plain = {run.run_id for run in claimed}
         rest = {each.run_id: each.fence for each in tickets if each.run_id not in plain}
-        more, refused = self._db.run(
+        more, refused, replaced = self._db.run(
             lambda cursor: _claim_judged(cursor, worker_id, claim_id, rest)
         )
+        if replaced:  # once more for whoever began to wait for them in this very moment
+            self.free_dependents(replaced)
         return ClaimAnswer(claimed + more, refused, cancelled)
 
     def _claim_plain(
@@ -90,7 +92,7 @@ class PostgresClaims:
 
 def _claim_judged(
     cursor: Cursor[Row], worker_id: str, claim_id: UUID, wanted: Mapping[UUID, int]
-) -> tuple[list[Claimed], dict[UUID, Refusal]]:
+) -> tuple[list[Claimed], dict[UUID, Refusal], list[UUID]]:
     locked = LockedRuns(cursor, wanted, to_claim=True)
     # Under the lock: a repetition may have waited for the very call that it repeats.
     params = {"claim_id": claim_id, "worker_id": worker_id}
@@ -116,10 +118,14 @@ def _claim_judged(
         cursor.execute(_SQL["record_claim"], params | ids)
     locked.write()
     # Replaced runs are not in the answer, so nobody else would tell those that wait for them.
-    replaced = [run for run in locked.runs.values() if run.error_message == REPLACED]
-    tell_dependents(cursor, [run.run_id for run in replaced if run.state.is_final])
+    replaced = [
+        run.run_id
+        for run in locked.runs.values()
+        if run.error_message == REPLACED and run.state.is_final
+    ]
+    tell_dependents(cursor, replaced)
     claimed += [_claimed(run, locked.jobs[run.run_id]) for run in started]
-    return claimed, refused | waiting
+    return claimed, refused | waiting, replaced
 
 
 def _judge_one(cursor: Cursor[Row], locked: LockedRuns, run: Run, fence: int) -> Refusal | None:

@@ -18,6 +18,17 @@ T = TypeVar("T")
 Row = tuple[Any, ...]
 
 
+# A server that vanished without a word is given up after these seconds (and milliseconds), not
+# when the kernel loses patience a quarter of an hour later.
+_NETWORK = {
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+}
+
+
 class Moved(Exception):
     """What was peeked at without a lock has changed under it: the transaction starts over."""
 
@@ -59,7 +70,7 @@ class Database:
         options = (bounds or Bounds()).as_options()
         self._pool = ConnectionPool(
             url,
-            kwargs={"options": options, "autocommit": True, "connect_timeout": 5},
+            kwargs={"options": options, "autocommit": True, **_NETWORK},
             configure=_configure,
             min_size=0,
             max_size=max_size,
@@ -73,22 +84,28 @@ class Database:
 
     def run(self, work: Callable[[Cursor[Row]], T]) -> T:
         """Do `work` in one transaction; again, a bounded number of times, when it met another."""
-        for last_try in (*[False] * (_TRIES - 1), True):
-            try:
-                with self._connection() as conn, conn.transaction(), conn.cursor() as cursor:
-                    return work(cursor)
-            except _TRY_AGAIN as error:
-                if last_try:
-                    raise LedgerUnavailable(f"gave way {_TRIES} times: {error}") from error
-        raise AssertionError("unreachable: the last try returns or raises")
+
+        def once(conn: Connection[Row]) -> T:
+            with conn.transaction(), conn.cursor() as cursor:
+                return work(cursor)
+
+        return self._try(once)
 
     def statement(self, query: bytes, params: dict[str, Any]) -> list[Row]:
         """One statement that is a transaction of its own: one round trip, the fast way."""
+
+        def once(conn: Connection[Row]) -> list[Row]:
+            with conn.cursor(binary=True) as cursor:
+                cursor.execute(query, params)
+                return cursor.fetchall() if cursor.description else []
+
+        return self._try(once)
+
+    def _try(self, once: Callable[[Connection[Row]], T]) -> T:
         for last_try in (*[False] * (_TRIES - 1), True):
             try:
-                with self._connection() as conn, conn.cursor(binary=True) as cursor:
-                    cursor.execute(query, params)
-                    return cursor.fetchall() if cursor.description else []
+                with self._connection() as conn:
+                    return once(conn)
             except _TRY_AGAIN as error:
                 if last_try:
                     raise LedgerUnavailable(f"gave way {_TRIES} times: {error}") from error

@@ -48,7 +48,13 @@ class PostgresHorizon:
         return [row_to_due(row) for row in self._db.statement(_SQL["page"], params)]
 
     def wake(self, until: datetime, limit: int) -> list[Due]:
-        rows = self._db.statement(_SQL["wake"], {"until": until, "limit": limit})
+        def work(cursor: Cursor[Row]) -> list[Row]:
+            # Any day may have a call, so every plan spans them all: made once, it is a tenth.
+            cursor.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+            params = {"until": until, "limit": limit}
+            return cursor.execute(_SQL["wake"], params, prepare=True, binary=True).fetchall()
+
+        rows = self._db.run(work)
         return sorted((row_to_due(row) for row in rows), key=lambda due: due.due_at)
 
     def cursor(self) -> LoadCursor:

@@ -4,7 +4,6 @@ from lamplighter.adapters.postgres.calendars import PostgresCalendars
 from lamplighter.adapters.postgres.changes import PostgresChanges
 from lamplighter.adapters.postgres.claims import PostgresClaims
 from lamplighter.adapters.postgres.database import Bounds, Database
-from lamplighter.adapters.postgres.dependents import PostgresDependents
 from lamplighter.adapters.postgres.finish import PostgresOutcomes
 from lamplighter.adapters.postgres.horizon import PostgresHorizon
 from lamplighter.adapters.postgres.leases import PostgresLeases
@@ -19,7 +18,6 @@ class PostgresLedger(
     PostgresClaims,
     PostgresOverdue,
     PostgresOutcomes,
-    PostgresDependents,
     PostgresChanges,
     PostgresHorizon,
     PostgresLeases,
