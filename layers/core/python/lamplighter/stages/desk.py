@@ -1,0 +1,100 @@
+"""The desk at which people are served: what submit, change and query work with."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any, Final
+
+import msgspec
+
+from lamplighter.domain.errors import LamplighterError
+from lamplighter.domain.run import Due
+from lamplighter.domain.schedule import Calendar, Schedule, first_fire, next_fire, validate
+from lamplighter.ports.ledger_queries import QueryLedger
+
+Target = dict[str, Any]
+Calendars = Mapping[str, Calendar]
+
+_log = logging.getLogger("lamplighter.desk")
+SOON: Final = timedelta(seconds=300)  # what is due later is loaded in time anyway
+
+
+def believe(_: Target) -> None:
+    """Take every target as it is."""
+
+
+def show_all(target: Target) -> Target:
+    return target
+
+
+def tell_nobody(_: Sequence[Due]) -> None:
+    """Leave it to the watcher to find the runs."""
+
+
+class Desk(msgspec.Struct, frozen=True):
+    """`now` is the ledger's clock. `hint` tells the queue of runs that are due soon."""
+
+    ledger: QueryLedger
+    now: Callable[[], datetime]
+    check_target: Callable[[Target], object] = believe
+    show_target: Callable[[Target], Target] = show_all
+    hint: Callable[[Sequence[Due]], None] = tell_nobody
+
+    def calendars(self, tenant: str, schedule: Schedule) -> Calendars:
+        """Asked for only where the schedule uses one."""
+        return self.ledger.calendars(tenant) if uses_calendars(schedule) else {}
+
+    def tell_queue(self, runs: Sequence[Due], now: datetime) -> None:
+        """Truth first, hint second: what could not be told now, the watcher finds."""
+        soon = [run for run in runs if run.due_at <= now + SOON]
+        if not soon:
+            return
+        try:
+            self.hint(soon)
+        except LamplighterError as error:
+            _log.warning("queue not told of %d runs: %s", len(soon), error)
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """A schedule as it is kept, with the fire to write down now and the one to plan from."""
+
+    schedule: Schedule
+    first_fire: datetime | None
+    next_fire: datetime | None
+
+
+class Timings:
+    """What schedules mean at one moment. Jobs of a batch are often alike: each is asked once."""
+
+    def __init__(self, desk: Desk, tenant: str, now: datetime) -> None:
+        self._desk = desk
+        self._tenant = tenant
+        self._now = now
+        self._known: dict[Schedule, Timing] = {}
+
+    def of_new(self, schedule: Schedule) -> Timing:
+        """InvalidSchedule where it cannot be believed."""
+        known = self._known.get(schedule)
+        if known is None:
+            calendars = self._calendars if uses_calendars(schedule) else {}
+            kept = validate(schedule, now=self._now, calendars=calendars)
+            known = self._known[schedule] = fires_from(kept, self._now, calendars)
+        return known
+
+    @cached_property
+    def _calendars(self) -> Calendars:
+        return self._desk.ledger.calendars(self._tenant)
+
+
+def uses_calendars(schedule: Schedule) -> bool:
+    return bool(schedule.calendar.exclude or schedule.calendar.only)
+
+
+def fires_from(schedule: Schedule, now: datetime, calendars: Calendars) -> Timing:
+    """For a schedule that was validated, now or when it was submitted."""
+    first = first_fire(schedule, now, calendars)
+    later = None
+    if first is not None and schedule.schedule_type.is_recurring:
+        later = next_fire(schedule, first, calendars)
+    return Timing(schedule, first, later)

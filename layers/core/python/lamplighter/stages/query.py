@@ -1,0 +1,200 @@
+"""Query: what people read. Everything is looked up by tenant, by key, and in bounded pages."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from typing import Annotated, Any, Final
+from urllib.parse import urlencode
+from uuid import UUID
+
+import msgspec
+from msgspec import Meta
+
+from lamplighter.contracts.answers import (
+    QUEUED,
+    attempt_answer,
+    job_answer,
+    job_line,
+    run_answer,
+    shown_instant,
+)
+from lamplighter.contracts.http import Request, Response
+from lamplighter.contracts.http_decode import parameters
+from lamplighter.contracts.http_errors import InvalidParameter
+from lamplighter.domain.job import Job, JobStatus
+from lamplighter.domain.policy import ScheduleType
+from lamplighter.domain.run import Run
+from lamplighter.domain.schedule import next_fire
+from lamplighter.domain.states import RunState
+from lamplighter.ports.ledger_queries import LAST_ID, LONGEST_PAGE, JobFilter, Page, RunFilter
+from lamplighter.stages.desk import Desk
+from lamplighter.stages.explain import Facts, Upstream, explain_job, explain_run
+from lamplighter.stages.stats import is_alive
+
+_EXPLAINED_UPSTREAMS: Final = 6
+
+Limit = Annotated[int, Meta(ge=1, le=LONGEST_PAGE)]
+
+
+class _PageQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    cursor: UUID = LAST_ID
+    limit: Limit = 100
+
+
+class _JobsQuery(_PageQuery, kw_only=True):
+    status: str | None = None
+    schedule_type: ScheduleType | None = None
+    pool: str | None = None
+    tag: str | None = None
+    name: str | None = None
+
+
+class _RunsQuery(_PageQuery, kw_only=True):
+    status: str | None = None
+    job_id: UUID | None = None
+    pool: str | None = None
+    origin: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+def get_job(desk: Desk, request: Request) -> Response:
+    job = desk.ledger.job(request.tenant, request.id("job_id"))
+    body = job_answer(job, desk.show_target)
+    fire = _next_fire(desk, job)
+    if fire is not None:
+        body["next_fire_at"] = shown_instant(fire)
+    return Response(HTTPStatus.OK, body, {"ETag": f'"{job.version}"'})
+
+
+def get_status(desk: Desk, request: Request) -> Response:
+    """Of the run whose time came last; of the next one, while there is no such run."""
+    job = desk.ledger.job(request.tenant, request.id("job_id"))
+    now = desk.now()
+    run = latest_run(desk, job, now)
+    latest = None if run is None else run_answer(run, now)
+    body = {"job_id": job.job_id, "status": job.status.name, "latest_run": latest}
+    return Response(HTTPStatus.OK, body)
+
+
+def latest_run(desk: Desk, job: Job, now: datetime) -> Run | None:
+    begun = desk.ledger.list_runs(
+        job.tenant, RunFilter(job.job_id, until=now + timedelta(milliseconds=1)), LAST_ID, 1
+    )
+    if begun.items:
+        return begun.items[0]
+    ahead = desk.ledger.list_runs(job.tenant, RunFilter(job.job_id), LAST_ID, LONGEST_PAGE)
+    return ahead.items[-1] if ahead.items else None
+
+
+def get_runs_of_job(desk: Desk, request: Request) -> Response:
+    """A bare array, as the seeds have it; the way to the next page is in `Link`."""
+    asked = parameters(dict(request.query), _PageQuery)
+    job = desk.ledger.job(request.tenant, request.id("job_id"))
+    page = desk.ledger.list_runs(job.tenant, RunFilter(job.job_id), asked.cursor, asked.limit)
+    now = desk.now()
+    return Response(
+        HTTPStatus.OK, [run_answer(run, now) for run in page.items], _link(request, page)
+    )
+
+
+def get_jobs(desk: Desk, request: Request) -> Response:
+    asked = parameters(dict(request.query), _JobsQuery)
+    where = JobFilter(
+        _word("status", asked.status, JobStatus.__members__),
+        asked.schedule_type,
+        asked.pool,
+        asked.tag,
+        asked.name,
+    )
+    page = desk.ledger.list_jobs(request.tenant, where, asked.cursor, asked.limit)
+    return _paged(request, page, "jobs", [job_line(job) for job in page.items])
+
+
+def get_runs(desk: Desk, request: Request) -> Response:
+    asked = parameters(dict(request.query), _RunsQuery)
+    _check_offsets(asked)
+    word = _word("status", asked.status, {**RunState.__members__, QUEUED: RunState.SCHEDULED})
+    due = asked.status.upper() == QUEUED if asked.status and word is RunState.SCHEDULED else None
+    where = RunFilter(asked.job_id, word, due, asked.pool, asked.origin, asked.since, asked.until)
+    page = desk.ledger.list_runs(request.tenant, where, asked.cursor, asked.limit)
+    now = desk.now()
+    return _paged(request, page, "runs", [run_answer(run, now) for run in page.items])
+
+
+def get_run(desk: Desk, request: Request) -> Response:
+    """Whole: with output, and with every attempt that did not end in success."""
+    run = desk.ledger.run(request.tenant, request.id("run_id"))
+    attempts = desk.ledger.attempts(request.tenant, run.run_id)
+    body = run_answer(run, desk.now()) | {"attempts": [attempt_answer(each) for each in attempts]}
+    return Response(HTTPStatus.OK, body)
+
+
+def get_explain(desk: Desk, request: Request) -> Response:
+    job = desk.ledger.job(request.tenant, request.id("job_id"))
+    now = desk.now()
+    run = latest_run(desk, job, now)
+    sentence = explain_job(job, run, _facts(desk, job, run, now))
+    body = {"job_id": job.job_id, "status": job.status.name, "explanation": sentence}
+    return Response(HTTPStatus.OK, body | ({} if run is None else {"run_id": run.run_id}))
+
+
+def get_run_explain(desk: Desk, request: Request) -> Response:
+    run = desk.ledger.run(request.tenant, request.id("run_id"))
+    job = desk.ledger.job(request.tenant, run.job_id)
+    sentence = explain_run(job, run, _facts(desk, job, run, desk.now()))
+    body = {"run_id": run.run_id, "job_id": job.job_id, "explanation": sentence}
+    return Response(HTTPStatus.OK, body)
+
+
+def _facts(desk: Desk, job: Job, run: Run | None, now: datetime) -> Facts:
+    until = now if run is None else max(now, run.fire_at)
+    upstreams = tuple(
+        _upstream(desk, job.tenant, UUID(edge.job_id), until)
+        for edge in job.after[:_EXPLAINED_UPSTREAMS]
+    )
+    live = None
+    if run is not None and run.state is RunState.SCHEDULED and run.due_at <= now:
+        workers = desk.ledger.list_workers("", LONGEST_PAGE)
+        live = sum(each.pool == run.pool and is_alive(each, now) for each in workers)
+    return Facts(now, _next_fire(desk, job), upstreams, live)
+
+
+def _upstream(desk: Desk, tenant: str, job_id: UUID, until: datetime) -> Upstream:
+    job = desk.ledger.job(tenant, job_id)
+    where = RunFilter(job_id, until=until + timedelta(milliseconds=1))
+    found = desk.ledger.list_runs(tenant, where, LAST_ID, 1).items
+    return Upstream(job.name, found[0].state.name if found else None)
+
+
+def _next_fire(desk: Desk, job: Job) -> datetime | None:
+    if job.status is not JobStatus.SCHEDULED or job.schedule.schedule_type is ScheduleType.AFTER:
+        return None
+    return next_fire(job.schedule, desk.now(), desk.calendars(job.tenant, job.schedule))
+
+
+def _word(field: str, given: str | None, known: Mapping[str, Any]) -> Any:
+    if given is None:
+        return None
+    if given.upper() not in known:
+        raise InvalidParameter(field, f"choose one of {', '.join(known)}")
+    return known[given.upper()]
+
+
+def _check_offsets(asked: _RunsQuery) -> None:
+    for field in ("since", "until"):
+        moment = getattr(asked, field)
+        if moment is not None and (moment.tzinfo is None or moment.year < 1970):
+            raise InvalidParameter(field, "give a time from 1970 on, with an offset or Z")
+
+
+def _paged(request: Request, page: Page[Any], name: str, items: list[dict[str, Any]]) -> Response:
+    body = {name: items, "next_cursor": page.next}
+    return Response(HTTPStatus.OK, body, _link(request, page))
+
+
+def _link(request: Request, page: Page[Any]) -> dict[str, str]:
+    if page.next is None:
+        return {}
+    query = urlencode({**request.query, "cursor": page.next})
+    return {"Link": f'<{request.path}?{query}>; rel="next"'}

@@ -1,0 +1,181 @@
+"""Submit: a body becomes a job with its first run, in one transaction, all or nothing.
+
+A job is first written down in `ledger.submit`. Whatever fails before that line has changed nothing;
+whatever fails after it, the queue's hint for instance, loses nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from lamplighter.contracts.http import Request, Response
+from lamplighter.contracts.http_checks import check_text
+from lamplighter.contracts.http_decode import decode, decode_batch
+from lamplighter.contracts.http_job import new_job
+from lamplighter.contracts.http_keys import Sender, sender_of
+from lamplighter.contracts.http_workflow import at, check_count, check_cycles, keys_of, resolved
+from lamplighter.contracts.jobs import JobBody, NewJobBody, WorkflowBody, given
+from lamplighter.domain.errors import InvalidJob, JobNotFound
+from lamplighter.domain.job import Job
+from lamplighter.domain.run import Submission
+from lamplighter.stages.desk import Desk, Timings
+
+_ITEMS = "items"
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """A job to be: its id, where in the request it stands, and what is noted in its metadata."""
+
+    job_id: UUID
+    body: JobBody
+    place: str = ""
+    note: dict[str, Any] = {}
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """The ids in the order of the request. `replayed`: all of it was there already."""
+
+    job_ids: list[UUID]
+    replayed: bool = False
+
+
+def accept(desk: Desk, sender: Sender, body: JobBody) -> Receipt:
+    now = desk.now()
+    return _submit(desk, sender, [Draft(sender.job_id(now), body)], now)
+
+
+def accept_batch(desk: Desk, sender: Sender, bodies: Sequence[JobBody]) -> Receipt:
+    """Many jobs that have nothing to do with each other, but are accepted together."""
+    check_count(len(bodies))
+    now = desk.now()
+    drafts = [
+        Draft(sender.job_id(now, str(n)), body, f"jobs[{n}]") for n, body in enumerate(bodies)
+    ]
+    return _submit(desk, sender, drafts, now)
+
+
+def accept_items(desk: Desk, sender: Sender, body: NewJobBody) -> tuple[UUID, Receipt]:
+    """One job per item, alike but for the payload, under one group."""
+    items = body.items or ()
+    check_count(len(items), _ITEMS)
+    if body.payload is not msgspec.UNSET:
+        raise InvalidJob("payload", "leave it out; each item is a payload")
+    now = desk.now()
+    group = sender.job_id(now, "group")
+    alike = {name: value for name, value in given(body).items() if name != _ITEMS}
+    drafts = [
+        Draft(
+            sender.job_id(now, str(n)),
+            JobBody(**alike, payload=item),
+            f"items[{n}]",
+            {"group_id": str(group), "group_index": n},
+        )
+        for n, item in enumerate(items)
+    ]
+    return group, _submit(desk, sender, drafts, now)
+
+
+def accept_workflow(desk: Desk, sender: Sender, workflow: WorkflowBody) -> tuple[UUID, Receipt]:
+    """A graph at once. Its jobs name each other by keys, which become ids here."""
+    keys = keys_of(workflow)
+    check_cycles(workflow, keys)
+    now = desk.now()
+    workflow_id = sender.job_id(now, "workflow")
+    ids = {key: sender.job_id(now, f"job {key}") for key in keys}
+    note = {"workflow_id": str(workflow_id)}
+    if workflow.name is not None:
+        note["workflow"] = check_text("name", workflow.name)
+    drafts = [
+        Draft(ids[key], resolved(body, ids), f"jobs[{n}]", {**note, "workflow_key": key})
+        for n, (key, body) in enumerate(zip(keys, workflow.jobs, strict=True))
+    ]
+    return workflow_id, _submit(desk, sender, drafts, now)
+
+
+def _submit(desk: Desk, sender: Sender, drafts: Sequence[Draft], now: datetime) -> Receipt:
+    try:
+        submissions = _prepared(desk, sender, drafts, now)
+    except InvalidJob:
+        # What was right when it was accepted may be wrong by now: a time that has passed since.
+        known = _known(desk, sender, drafts)
+        if known is None:
+            raise
+        submissions = known
+    accepted = desk.ledger.submit(submissions)
+    desk.tell_queue(accepted.runs, now)
+    replayed = not accepted.created and sender.key is not None
+    return Receipt([draft.job_id for draft in drafts], replayed)
+
+
+def _prepared(
+    desk: Desk, sender: Sender, drafts: Sequence[Draft], now: datetime
+) -> list[Submission]:
+    timings = Timings(desk, sender.tenant, now)
+    submissions: list[Submission] = []
+    for draft in drafts:
+        try:
+            job = _job(desk, sender, draft, now)
+            timing = timings.of_new(job.schedule)
+        except InvalidJob as error:
+            raise at(draft.place, error) if draft.place else error from None
+        kept = msgspec.structs.replace(job, schedule=timing.schedule)
+        first, later = timing.first_fire, timing.next_fire
+        submissions.append(Submission(kept, first, later, sender.fingerprint))
+    return submissions
+
+
+def _job(desk: Desk, sender: Sender, draft: Draft, now: datetime) -> Job:
+    job = new_job(draft.job_id, sender.tenant, draft.body)
+    if job.target is not None:
+        desk.check_target(job.target)
+    if job.expires_at is not None and job.expires_at <= now:
+        raise InvalidJob("expires_at", "it has passed; give a later time, or leave it out")
+    if not draft.note:
+        return job
+    metadata = {**job.policy.metadata, **draft.note}
+    policy = msgspec.structs.replace(job.policy, metadata=metadata)
+    return msgspec.structs.replace(job, policy=policy)
+
+
+def _known(desk: Desk, sender: Sender, drafts: Sequence[Draft]) -> list[Submission] | None:
+    """The jobs that an earlier request under this key made, for the ledger to compare."""
+    if sender.key is None:
+        return None
+    try:
+        jobs = [desk.ledger.job(sender.tenant, draft.job_id) for draft in drafts]
+    except JobNotFound:
+        return None
+    return [Submission(job, fingerprint=sender.fingerprint) for job in jobs]
+
+
+def post_job(desk: Desk, request: Request) -> Response:
+    body = decode(request.json(), NewJobBody)
+    sender = sender_of(request)
+    if body.items is not msgspec.UNSET and body.items is not None:
+        group, receipt = accept_items(desk, sender, body)
+        return _created(receipt, {"group_id": group, "job_ids": receipt.job_ids})
+    receipt = accept(desk, sender, body)
+    [job_id] = receipt.job_ids
+    return _created(receipt, {"job_id": job_id}, {"Location": f"/jobs/{job_id}"})
+
+
+def post_batch(desk: Desk, request: Request) -> Response:
+    batch = decode_batch(request.json())
+    receipt = accept_batch(desk, sender_of(request), batch.jobs)
+    return _created(receipt, {"job_ids": receipt.job_ids})
+
+
+def post_workflow(desk: Desk, request: Request) -> Response:
+    workflow = decode(request.json(), WorkflowBody)
+    workflow_id, receipt = accept_workflow(desk, sender_of(request), workflow)
+    by_key = dict(zip(keys_of(workflow), receipt.job_ids, strict=True))
+    return _created(receipt, {"workflow_id": workflow_id, "jobs": by_key})
+
+
+def _created(receipt: Receipt, body: Any, headers: Mapping[str, str] | None = None) -> Response:
+    replayed = {"Idempotency-Replayed": "true"} if receipt.replayed else {}
+    return Response(HTTPStatus.CREATED, body, {**(headers or {}), **replayed})

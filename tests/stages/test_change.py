@@ -1,0 +1,208 @@
+"""Change: edits that touch only what they name, and runs beside the schedule."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from lamplighter.domain.job import Job
+from lamplighter.domain.policy import Overlap, ScheduleType
+from tests.functions.world import NOON, World
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def _job(world: World, job_id: str) -> Job:
+    return world.ledger.job("default", UUID(job_id))
+
+
+def _put(world: World, job_id: str, **fields: Any) -> Job:
+    answer = world.call("PUT", f"/jobs/{job_id}", fields)
+    assert answer.status == 200, answer.body
+    return _job(world, job_id)
+
+
+def test_a_time_put_on_a_cron_job_makes_it_a_one_off(world: World) -> None:
+    job_id = world.call.submit(
+        cron_expression="0 0 * * *", timezone="Asia/Tokyo", dst={"gap": "skip"}, catch_up="all"
+    )
+
+    job = _put(world, job_id, schedule_time="2030-01-01T12:02:00Z")
+
+    assert job.schedule.schedule_type is ScheduleType.FUTURE
+    assert job.schedule.cron_expression is None
+    assert (job.schedule.timezone, job.overlap, job.repeats) == ("Asia/Tokyo", Overlap.ALLOW, False)
+    runs = world.ledger.runs("default", job.job_id)
+    assert [run.fire_at for run in runs] == [NOON + timedelta(minutes=2)]
+    assert world.hinted[-1].run_id == runs[0].run_id
+
+
+def test_a_cron_put_on_a_one_off_makes_it_recurring(world: World) -> None:
+    job_id = world.call.submit(schedule_time="2030-01-01T13:00:00Z")
+    job = _put(world, job_id, cron_expression="0 15 * * *")
+    assert (job.schedule.schedule_type, job.overlap) == (ScheduleType.CRON, Overlap.FORBID)
+    assert job.repeats
+    assert [run.fire_at.hour for run in world.ledger.runs("default", job.job_id)] == [15]
+
+
+def test_a_new_name_leaves_the_schedule_alone(world: World) -> None:
+    job_id = world.call.submit(interval_seconds=3600)
+    world.wind(minutes=30)
+    before = world.ledger.runs("default", UUID(job_id))
+
+    job = _put(world, job_id, name="another")
+
+    assert (job.name, job.version) == ("another", 2)
+    assert job.schedule.start_at == NOON
+    fires = [run.fire_at for run in world.ledger.runs("default", job.job_id)]
+    assert fires == [NOON + timedelta(hours=1), *[run.fire_at for run in before]]
+
+
+def test_a_job_that_has_run_can_still_be_renamed(world: World) -> None:
+    job_id = world.call.submit()
+    [due] = world.hinted
+    world.finish(due.run_id, world.claim(due.run_id))
+    world.wind(hours=2)
+    assert _put(world, job_id, name="done").name == "done"
+    assert len(world.ledger.runs("default", UUID(job_id))) == 1
+
+
+def test_an_edit_at_the_very_moment_of_a_fire_does_not_lose_it(world: World) -> None:
+    """Our clock may run a little ahead of the ledger's, which then still thinks it is to come."""
+    job_id = world.call.submit(cron_expression="0 * * * *")
+    world.wind(minutes=60, milliseconds=-5)
+    ahead = world.clock() + timedelta(milliseconds=10)
+    world.desk = msgspec.structs.replace(world.desk, now=lambda: ahead)
+
+    _put(world, job_id, priority=1)
+
+    fires = [run.fire_at for run in world.ledger.runs("default", UUID(job_id))]
+    assert NOON + timedelta(hours=1) in fires
+
+
+def test_null_puts_a_field_back_to_its_default(world: World) -> None:
+    job_id = world.call.submit(
+        priority=1, timeout_seconds=5, tags=["a"], payload={"a": 1}, critical=True,
+        metadata={"a": 1}, ordering_key="k", overlap="queue",
+    )  # fmt: skip
+    job = _put(
+        world, job_id, priority=None, timeout_seconds=None, tags=None, payload=None,
+        critical=None, metadata=None, ordering_key=None, overlap=None,
+    )  # fmt: skip
+    assert (job.priority, job.timeout_seconds, job.tags, job.payload) == (5, None, (), None)
+    assert (job.policy.critical, job.policy.metadata, job.ordering_key) == (False, {}, None)
+    assert job.overlap is Overlap.ALLOW
+
+
+def test_nothing_said_is_nothing_changed(world: World) -> None:
+    job_id = world.call.submit()
+    assert _put(world, job_id).version == 1
+
+
+def test_a_pool_replaces_a_fan_out(world: World) -> None:
+    job_id = world.call.submit(schedule_time="2030-01-01T13:00:00Z", fan_out=["a", "b"])
+    assert _put(world, job_id, pool="c").pools == ("c",)
+    assert _put(world, job_id, fan_out=["a"]).pools == ("a",)
+
+
+def test_if_match_guards_an_edit(world: World) -> None:
+    job_id = world.call.submit()
+    etag = world.call("GET", f"/jobs/{job_id}").headers["etag"]
+    put = ("PUT", f"/jobs/{job_id}", {"name": "mine"})
+
+    assert world.call(*put, headers={"If-Match": etag}).headers["etag"] == '"2"'
+    refused = world.call(*put, headers={"If-Match": etag})
+    assert (refused.status, refused.error["code"]) == (412, "version_conflict")
+    assert world.call(*put, headers={"If-Match": "*"}).status == 200
+    assert world.call(*put, headers={"If-Match": "x"}).status == 422
+
+
+def test_a_cancelled_job_is_not_changed(world: World) -> None:
+    job_id = world.call.submit()
+    world.call("DELETE", f"/jobs/{job_id}")
+    for method, path in (("PUT", ""), ("POST", "/runNow"), ("POST", "/pause"), ("POST", "/resume")):
+        refused = world.call(method, f"/jobs/{job_id}{path}", {"name": "x"} if not path else None)
+        assert (refused.status, refused.error["code"]) == (409, "job_ended"), path
+
+
+def test_pause_and_resume(world: World) -> None:
+    job_id = world.call.submit(cron_expression="0 0 * * *")
+    assert world.call("POST", f"/jobs/{job_id}/pause").body["status"] == "PAUSED"
+    assert world.call("POST", f"/jobs/{job_id}/pause").status == 200
+    assert world.call("POST", f"/jobs/{job_id}/resume", {}).body["status"] == "SCHEDULED"
+    assert world.call("POST", f"/jobs/{job_id}/pause", {"until": "x"}).status == 422
+
+
+def test_run_now_makes_a_run_beside_the_schedule(world: World) -> None:
+    job_id = world.call.submit(cron_expression="0 0 * * *", fan_out=["a", "b"])
+
+    made = world.call("POST", f"/jobs/{job_id}/runNow")
+
+    assert len(made.body["run_ids"]) == 2
+    assert [due.due_at for due in world.hinted] == [NOON, NOON]
+    assert len(world.ledger.runs("default", UUID(job_id))) == 4
+
+
+def test_run_now_twice_under_one_key_is_one_run(world: World) -> None:
+    job_id = world.call.submit(cron_expression="0 0 * * *")
+    path, headers = f"/jobs/{job_id}/runNow", {"Idempotency-Key": "k"}
+    first = world.call("POST", path, headers=headers)
+    world.wind(seconds=5)
+    again = world.call("POST", path, headers=headers)
+    other = world.call("POST", path, headers={"Idempotency-Key": "other"})
+    assert again.body == first.body != other.body
+    origin = world.ledger.run("default", UUID(first.body["run_ids"][0])).origin
+    assert origin == "now:k"
+
+
+def test_a_backfill_makes_up_for_past_fires(world: World) -> None:
+    job_id = world.call.submit(cron_expression="0 * * * *")
+    body = {"start": "2029-12-31T00:00:00Z", "end": "2029-12-31T06:00:00Z", "at_once": 2}
+
+    made = world.call("POST", f"/jobs/{job_id}/backfill", body, headers={"Idempotency-Key": "b"})
+    again = world.call("POST", f"/jobs/{job_id}/backfill", body, headers={"Idempotency-Key": "b"})
+
+    assert (made.status, made.body["fires"], len(made.body["run_ids"])) == (202, 6, 6)
+    assert again.body == made.body
+    run = world.ledger.run("default", UUID(made.body["run_ids"][0]))
+    assert run.origin == f"backfill:{made.body['backfill_id']}:at_once=2"
+    assert len(world.ledger.runs("default", UUID(job_id))) == 7
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"start": "2029-12-31T00:00:00Z", "end": "2030-01-02T00:00:00Z"}, "end"),
+        ({"start": "2029-12-31T00:00:00", "end": "2029-12-31T01:00:00Z"}, "start"),
+        ({"start": "2029-12-31T00:00:00Z", "end": "2029-12-30T00:00:00Z"}, "start"),
+        ({"start": "1990-12-31T00:00:00Z"}, "start"),
+        ({"start": "2029-12-01T00:00:00Z", "max_runs": 10}, "max_runs"),
+        ({}, "start"),
+    ],
+)
+def test_a_backfill_is_bounded(world: World, body: dict[str, object], field: str) -> None:
+    job_id = world.call.submit(cron_expression="0 * * * *")
+    refused = world.call("POST", f"/jobs/{job_id}/backfill", body)
+    assert (refused.status, refused.error["field"]) == (422, field)
+
+
+def test_only_a_recurring_job_is_backfilled(world: World) -> None:
+    refused = world.call(
+        "POST", f"/jobs/{world.call.submit()}/backfill", {"start": "2029-12-31T00:00:00Z"}
+    )
+    assert (refused.status, refused.error["field"]) == (422, "schedule_type")
+
+
+def test_edges_can_be_edited(world: World) -> None:
+    up, other = world.call.submit(), world.call.submit()
+    job_id = world.call.submit(after=[up])
+    assert [edge.job_id for edge in _put(world, job_id, after=[other]).after] == [other]
+    refused = world.call("PUT", f"/jobs/{job_id}", {"after": []})
+    assert (refused.status, refused.error["field"]) == (422, "after")
+    refused = world.call("PUT", f"/jobs/{up}", {"after": [job_id], "schedule_type": "AFTER"})
+    assert refused.status in {200, 422}

@@ -1,0 +1,222 @@
+"""Submit: what a body becomes, and what happens when it comes twice."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from lamplighter.domain.errors import InvalidJob, LamplighterError
+from lamplighter.domain.ids import derived_job_id
+from lamplighter.domain.policy import CatchUp, Overlap, ScheduleType
+from lamplighter.domain.run import Due
+from lamplighter.domain.schedule import Calendar
+from tests.functions.world import NOON, World
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def _key(key: str) -> dict[str, str]:
+    return {"Idempotency-Key": key}
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [
+        ({}, ScheduleType.IMMEDIATE),
+        ({"cron_expression": "0 0 * * *"}, ScheduleType.CRON),
+        ({"interval_seconds": 60}, ScheduleType.INTERVAL),
+        ({"schedule_time": "2030-01-01T13:00:00Z"}, ScheduleType.FUTURE),
+        ({"schedule_time": None, "cron_expression": None}, ScheduleType.IMMEDIATE),
+    ],
+)
+def test_the_kind_of_schedule_is_inferred(
+    world: World, fields: dict[str, object], kind: ScheduleType
+) -> None:
+    job = world.ledger.job("default", UUID(world.call.submit(**fields)))
+    assert job.schedule.schedule_type is kind
+
+
+def test_a_recurring_job_does_not_overtake_itself_unless_it_says_so(world: World) -> None:
+    cron = {"cron_expression": "* * * * *"}
+    ids = [
+        world.call.submit(),
+        world.call.submit(**cron),
+        world.call.submit(**cron, overlap="allow"),
+    ]
+    overlaps = [world.ledger.job("default", UUID(each)).overlap for each in ids]
+    assert overlaps == [Overlap.ALLOW, Overlap.FORBID, Overlap.ALLOW]
+
+
+def test_every_field_is_kept_and_shown(world: World) -> None:
+    world.ledger.save_calendar("default", Calendar("holidays", dates=(NOON.date(),)))
+    fields = {
+        "target": {"type": "http", "url": "https://example.com"},
+        "payload": [1, {"a": None}],
+        "cron_expression": "0 9 * * MON",
+        "timezone": "Europe/Berlin",
+        "start_at": "2030-02-01T00:00:00.000Z",
+        "end_at": "2031-02-01T00:00:00.000Z",
+        "jitter_seconds": 5.0,
+        "catch_up": {"policy": "all", "window_seconds": 60, "limit": 3},
+        "overlap": "queue",
+        "dst": {"gap": "skip", "overlap": "both"},
+        "priority": 1,
+        "timeout_seconds": 120,
+        "backoff": {"base_seconds": 2.0, "factor": 3.0, "cap_seconds": 10.0, "jitter": False},
+        "day_match": "and",
+        "calendar": {"exclude": ["holidays"], "only": []},
+        "start_deadline_seconds": 30,
+        "expires_at": "2031-01-01T00:00:00.000Z",
+        "pool": "eu",
+        "ordering_key": "customer-7",
+        "max_concurrency": 2,
+        "concurrency_key": "printer",
+        "trigger_rule": "all_done",
+        "blocked_seconds": 600,
+        "critical": True,
+        "on_ambiguous": "hold",
+        "tags": ["a", "b"],
+        "metadata": {"team": "x"},
+        "max_retries": 0,
+    }
+
+    shown = world.call("GET", f"/jobs/{world.call.submit(**fields)}").body
+
+    assert {name: shown[name] for name in fields} == fields
+    assert shown["class"] == "P1"
+
+
+def test_short_forms_are_understood(world: World) -> None:
+    world.ledger.save_calendar("default", Calendar("holidays", dates=(NOON.date(),)))
+    up = world.call.submit()
+    job_id = world.call.submit(cron_expression="0 9 * * *", catch_up="none", calendar="holidays")
+    job = world.ledger.job("default", UUID(job_id))
+    assert job.schedule.catch_up.policy is CatchUp.NONE
+    assert job.schedule.calendar.exclude == ("holidays",)
+    edged = world.call.submit(after=[{"job_id": up, "rule": "latest_success", "within_seconds": 9}])
+    assert world.call("GET", f"/jobs/{edged}").body["after"] == [
+        {"job_id": up, "rule": "latest_success", "within_seconds": 9}
+    ]
+
+
+def test_a_fan_out_makes_a_run_per_pool(world: World) -> None:
+    world.call.submit(fan_out=["eu", "us"])
+    assert sorted(due.pool for due in world.hinted) == ["eu", "us"]
+
+
+def test_a_command_and_a_long_job_belong_to_the_tasks_pool(world: World) -> None:
+    ids = [
+        world.call.submit(command="sleep 1"),
+        world.call.submit(timeout_seconds=301),
+        world.call.submit(command="sleep 1", pool="mine"),
+        world.call.submit(timeout_seconds=300),
+    ]
+    pools = [world.ledger.job("default", UUID(each)).pool for each in ids]
+    assert pools == ["tasks", "tasks", "mine", "default"]
+
+
+def test_only_what_is_due_soon_is_told_to_the_queue(world: World) -> None:
+    world.call.submit(schedule_time=(NOON + timedelta(minutes=4)).isoformat())
+    world.call.submit(schedule_time=(NOON + timedelta(hours=1)).isoformat())
+    assert [due.due_at for due in world.hinted] == [NOON + timedelta(minutes=4)]
+
+
+def test_a_queue_that_is_away_costs_no_submission(world: World) -> None:
+    def away(_: Sequence[Due]) -> None:
+        raise LamplighterError("the queue is away")
+
+    world.desk = msgspec.structs.replace(world.desk, hint=away)
+    world.call.submit()
+
+
+def test_a_target_is_checked_before_anything_is_written(world: World) -> None:
+    def refuse(_: object) -> None:
+        raise InvalidJob("target.url", "give a url")
+
+    world.desk = msgspec.structs.replace(world.desk, check_target=refuse)
+    refused = world.call("POST", "/jobs", {"name": "x", "target": {"type": "http"}})
+    assert (refused.status, refused.error["field"]) == (422, "target.url")
+    assert world.call("POST", "/jobs", {"name": "x"}).status == 201
+
+
+def test_the_same_key_and_body_make_one_job(world: World) -> None:
+    body = {"name": "x", "payload": {"a": 1, "b": 2}}
+    again = '{"payload":{"b":2,"a":1},  "name":"x"}'
+
+    first = world.call("POST", "/jobs", body, headers=_key("k"))
+    second = world.call("POST", "/jobs", again, headers=_key("k"))
+
+    assert first.body == second.body == {"job_id": str(derived_job_id("default", "k"))}
+    assert (first.status, second.status) == (201, 201)
+    assert second.headers["idempotency-replayed"] == "true"
+    assert "idempotency-replayed" not in first.headers
+    assert len(world.hinted) == 1
+
+
+def test_the_same_key_with_another_body_is_a_conflict(world: World) -> None:
+    world.call("POST", "/jobs", {"name": "x"}, headers=_key("k"))
+    refused = world.call("POST", "/jobs", {"name": "y"}, headers=_key("k"))
+    assert (refused.status, refused.error["code"]) == (409, "idempotency_conflict")
+    assert world.call("POST", "/jobs", {"name": "y"}, headers=_key("k"), tenant="b").status == 201
+
+
+def test_a_retry_that_comes_after_the_jobs_time_is_still_a_retry(world: World) -> None:
+    body = {"name": "x", "schedule_time": "2030-01-01T12:01:00Z"}
+    first = world.call("POST", "/jobs", body, headers=_key("k"))
+    world.wind(hours=1)
+
+    second = world.call("POST", "/jobs", body, headers=_key("k"))
+    other = world.call("POST", "/jobs", {**body, "name": "y"}, headers=_key("k"))
+    fresh = world.call("POST", "/jobs", body, headers=_key("new"))
+
+    assert (second.status, second.body) == (201, first.body)
+    assert other.status == 409
+    assert fresh.status == 422
+
+
+@pytest.mark.parametrize("key", ["", " ", "a\tb", "x" * 256])
+def test_a_key_must_be_a_key(world: World, key: str) -> None:
+    refused = world.call("POST", "/jobs", {"name": "x"}, headers=_key(key))
+    assert (refused.status, refused.error["field"]) == (422, "Idempotency-Key")
+
+
+def test_a_batch_is_all_or_nothing_and_keeps_its_order(world: World) -> None:
+    jobs = [{"name": f"job {n}"} for n in range(20)]
+
+    made = world.call("POST", "/jobs/batch", {"jobs": jobs}, headers=_key("b"))
+    again = world.call("POST", "/jobs/batch", {"jobs": jobs}, headers=_key("b"))
+    fewer = world.call("POST", "/jobs/batch", {"jobs": jobs[:-1]}, headers=_key("b"))
+
+    assert (made.status, fewer.status) == (201, 409)
+    assert again.body == made.body
+    names = [world.call("GET", f"/jobs/{each}").body["name"] for each in made.body["job_ids"]]
+    assert names == [job["name"] for job in jobs]
+
+
+def test_a_batch_has_a_limit(world: World) -> None:
+    refused = world.call("POST", "/jobs/batch", [{"name": "x"}] * 10_001)
+    assert (refused.status, refused.error["field"]) == (422, "jobs")
+    assert world.call("POST", "/jobs/batch", []).status == 422
+
+
+def test_items_become_jobs_of_one_group(world: World) -> None:
+    body = {"name": "transcode", "items": ["240p", "480p", "720p", "1080p"], "ordering_key": "v"}
+
+    made = world.call("POST", "/jobs", body, headers=_key("i"))
+
+    jobs = [world.ledger.job("default", UUID(each)) for each in made.body["job_ids"]]
+    assert [job.payload for job in jobs] == body["items"]
+    assert {job.policy.metadata["group_id"] for job in jobs} == {made.body["group_id"]}
+    assert [job.policy.metadata["group_index"] for job in jobs] == [0, 1, 2, 3]
+    assert {job.ordering_key for job in jobs} == {"v"}
+    assert world.call("POST", "/jobs", body, headers=_key("i")).body == made.body
+
+
+def test_a_bad_item_is_named(world: World) -> None:
+    refused = world.call("POST", "/jobs", {"name": "x", "items": [1, "\0"]})
+    assert refused.error["field"] == "items[1].payload"
