@@ -1,0 +1,1 @@
+"""Where whole logs go: S3, or a folder on this machine."""

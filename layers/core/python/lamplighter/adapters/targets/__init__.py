@@ -1,0 +1,1 @@
+"""What a run can do, one small file per type of target; `registry` knows them all."""

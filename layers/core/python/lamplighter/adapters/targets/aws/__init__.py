@@ -1,0 +1,1 @@
+"""AWS services as targets: `lambda`, `sqs`, `sns`, `eventbridge`, `stepfunctions`, `ecs`."""

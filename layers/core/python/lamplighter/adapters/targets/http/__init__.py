@@ -1,0 +1,1 @@
+"""`http`: a signed webhook, sent by this process or handed to a courier."""

@@ -1,0 +1,6 @@
+"""Run: the stage that executes what was claimed. `Runner` is its door."""
+
+from lamplighter.stages.run.limits import CLASS_SECONDS, Limits, timeout_of
+from lamplighter.stages.run.runner import Runner
+
+__all__ = ["CLASS_SECONDS", "Limits", "Runner", "timeout_of"]

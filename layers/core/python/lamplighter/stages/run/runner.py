@@ -1,0 +1,138 @@
+"""Run: execute one batch of claimed runs concurrently, and say how each of them ended.
+
+Comes after the claim; the report comes next. One bad target disturbs no other: whatever it raises,
+prints or never does, ends in its own outcome.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from queue import Empty, SimpleQueue
+from typing import Final
+from uuid import UUID
+
+from lamplighter.domain.run import Claimed, Outcome
+from lamplighter.ports.logs import Logs
+from lamplighter.ports.target import Found, Secrets, Targets
+from lamplighter.stages.run import verdicts
+from lamplighter.stages.run.alarms import Alarms
+from lamplighter.stages.run.attempt import Attempt
+from lamplighter.stages.run.context import RunContext
+from lamplighter.stages.run.crew import Crew
+from lamplighter.stages.run.limits import Limits, timeout_of
+from lamplighter.stages.run.stop import Stop
+
+# Quick targets end before anybody could ask them to stop.
+_NEVER: Final = Stop()
+
+
+class Runner:
+    """The part of a worker that runs things. Any thread may call any method."""
+
+    def __init__(
+        self, targets: Targets, logs: Logs, secrets: Secrets, limits: Limits | None = None
+    ) -> None:
+        self.limits = limits or Limits()
+        self.alarms = Alarms()
+        self._targets = targets
+        self._logs = logs
+        self._secrets = secrets
+        self._crew = Crew(self.limits.places, self.limits.most_abandoned)
+        self._attempts: dict[UUID, Attempt] = {}
+
+    @property
+    def free(self) -> int:
+        """How many more runs could start now. Claim no more than these."""
+        return self._crew.free
+
+    @property
+    def exhausted(self) -> bool:
+        """Too many threads hang in handlers that ignore their deadline: replace this process."""
+        return self._crew.exhausted
+
+    def run_batch(self, batch: Sequence[Claimed]) -> Iterator[list[Outcome]]:
+        """Start all of it now; iterate to get every outcome once, in handfuls as they come.
+
+        What waits for a place when the runner closes, or is exhausted, comes back RELEASED.
+        """
+        ended: SimpleQueue[Outcome] = SimpleQueue()
+        quick: list[tuple[Claimed, Found]] = []
+        at_once: list[Outcome] = []
+        for run in batch:
+            try:
+                found = self._targets.find(run)
+            except Exception as error:  # noqa: BLE001 - a document may be anything
+                at_once.append(verdicts.refused(run, error, self.limits))
+                continue
+            if found.quick:
+                quick.append((run, found))
+            else:
+                self._start(run, found, ended)
+        slow = len(batch) - len(quick) - len(at_once)
+        return self._outcomes(at_once, quick, ended, slow)
+
+    def cancel(self, run_ids: Iterable[UUID]) -> set[UUID]:
+        """Stop those of these runs that are here, and say which they are. May be repeated."""
+        here = {run: attempt for run in run_ids if (attempt := self._attempts.get(run))}
+        for attempt in here.values():
+            attempt.cancel()
+        return set(here)
+
+    def close(self) -> None:
+        """Start nothing more, give back what waits; what runs may end."""
+        self._crew.close()
+
+    def context(self, run: Claimed, stop: Stop) -> RunContext:
+        return RunContext(
+            run,
+            timeout_of(run, self.limits),
+            stop,
+            limits=self.limits,
+            logs=self._logs,
+            secrets=self._secrets,
+        )
+
+    def abandoned(self, attempt: Attempt) -> None:
+        self._crew.abandon(attempt)
+
+    def _start(self, run: Claimed, found: Found, ended: "SimpleQueue[Outcome]") -> None:
+        def deliver(attempt: Attempt, outcome: Outcome) -> None:
+            if self._attempts.get(run.run_id) is attempt:
+                del self._attempts[run.run_id]
+            ended.put(outcome)
+
+        attempt = Attempt(run, found, self, deliver)
+        self._attempts[run.run_id] = attempt
+        self._crew.give(attempt)
+
+    def _outcomes(
+        self,
+        at_once: list[Outcome],
+        quick: Sequence[tuple[Claimed, Found]],
+        ended: "SimpleQueue[Outcome]",
+        slow: int,
+    ) -> Iterator[list[Outcome]]:
+        at_once += [self._run_quick(run, found) for run, found in quick]
+        if at_once:
+            yield at_once
+        while slow:
+            handful = [ended.get(), *_drained(ended)]
+            slow -= len(handful)
+            yield handful
+
+    def _run_quick(self, run: Claimed, found: Found) -> Outcome:
+        """In the caller's own thread: handing it to another would cost more than it does."""
+        context = self.context(run, _NEVER)
+        try:
+            ending: verdicts.Ending = found.target.run(found.spec, context)
+        except KeyboardInterrupt:  # a person's, and meant for the whole process
+            raise
+        except BaseException as error:  # noqa: BLE001
+            ending = error
+        return verdicts.outcome_of(ending, context, self.limits)
+
+
+def _drained(ended: "SimpleQueue[Outcome]") -> Iterator[Outcome]:
+    while True:
+        try:
+            yield ended.get_nowait()
+        except Empty:
+            return
