@@ -85,13 +85,13 @@ def test_whoever_leaves_leaves_its_partitions_to_the_others_at_once(play: Play) 
 def test_who_handles_a_record_for_long_keeps_it_while_another_joins(
     broker: Served, play: Play
 ) -> None:
-    """Four sessions long: a handler is not dead because it is slow."""
+    """Three sessions long: a handler is not dead because it is slow."""
     topic = play.topic(partitions=2)
     play.publish(topic, "slow", key=b"a")
     one = play.consumer(topic)
     [slow] = take(one, 1)
     two = play.consumer(topic)
-    ends = time.monotonic() + 4 * SESSION_SECONDS
+    ends = time.monotonic() + 3 * SESSION_SECONDS
     while time.monotonic() < ends:
         assert two.poll(10, 0.1) == []
     one.commit([slow])
@@ -107,7 +107,7 @@ def test_a_poller_beside_a_long_handler_gives_the_idle_partitions_away(
     play.publish(topic, "slow", key=b"a")
     one = play.consumer(topic)
     [slow] = take(one, 1)
-    handler = threading.Timer(3 * SESSION_SECONDS, one.commit, [[slow]])
+    handler = threading.Timer(2 * SESSION_SECONDS, one.commit, [[slow]])
     handler.start()
     two = Reader(play, topic, set())
     two.start()

@@ -75,7 +75,8 @@ class Consumer(Protocol):
 
     A partition whose records were handed out is quiet until all of them are committed or rewound:
     one batch at a time per partition, as a Lambda mapping has it, while the others go on. It stays
-    with this consumer for as long as `handling_seconds`; others that join get it afterwards.
+    with this consumer for as long as `handling_seconds`; others that join get it afterwards. So
+    settle before you poll again, or from another thread: a poll may wait for what is out.
     """
 
     def poll(self, max_records: int, timeout: float) -> list[Record]:

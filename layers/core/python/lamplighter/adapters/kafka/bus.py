@@ -18,22 +18,23 @@ _NO_SUCH_TOPIC: Final = {KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_
 
 
 class KafkaBus:
-    """Connects when first used; then keeps its connections."""
+    """Connects at once, in the background: an idempotent producer needs half a second for that."""
 
     def __init__(
         self, access: KafkaAccess, *, publish_seconds: float = 10.0, replicas: int = -1
     ) -> None:
         self._access = access
         self._publish_seconds = publish_seconds
+        self._config = producer_config(access, publish_seconds=publish_seconds)
+        self._producer = Producer(self._config)
         self._topics = KafkaTopics(access, replicas=replicas, answer_seconds=publish_seconds)
-        self._producer: Producer | None = None
 
     def ensure_topics(self, topics: Sequence[Topic]) -> None:
         self._topics.ensure(topics)
 
     def publish(self, batch: Sequence[Message]) -> None:
         check_sizes(batch)
-        producer = self._connected()
+        producer = self._producer
         receipt = _Receipt(len(batch))
         deadline = time.monotonic() + self._publish_seconds
         for message in batch:
@@ -42,6 +43,9 @@ class KafkaBus:
         # that, so that what comes back is its reason and not our impatience.
         while receipt.awaited and time.monotonic() < deadline + 1:
             producer.flush(_LOOK_SECONDS)
+        if receipt.broken:
+            # It would refuse everything from now on; the next one starts afresh.
+            self._producer = Producer(self._config)
         receipt.check()
 
     def consumer(
@@ -64,14 +68,8 @@ class KafkaBus:
         return self._topics.lag(group, topic)
 
     def close(self) -> None:
-        if self._producer:
-            self._producer.close()
-
-    def _connected(self) -> Producer:
-        if not self._producer:
-            config = producer_config(self._access, publish_seconds=self._publish_seconds)
-            self._producer = Producer(config)
-        return self._producer
+        self._topics.close()
+        self._producer.close()
 
 
 class _Receipt:
@@ -88,13 +86,21 @@ class _Receipt:
         if problem is not None:
             self.problem = problem
 
+    @property
+    def broken(self) -> bool:
+        return self.problem is not None and self.problem.fatal()
+
     def check(self) -> None:
         if self.problem is not None:
-            if self.problem.code() in _NO_SUCH_TOPIC:
-                raise UnknownTopic(self.problem.str())
-            raise BusUnavailable(f"Kafka did not take the batch: {self.problem.str()}")
+            raise _named(self.problem)
         if self.awaited:
             raise BusUnavailable(f"Kafka acknowledged {self.size - self.awaited} of {self.size}")
+
+
+def _named(problem: KafkaError) -> BusUnavailable | UnknownTopic:
+    if problem.code() in _NO_SUCH_TOPIC:
+        return UnknownTopic(problem.str())
+    return BusUnavailable(f"Kafka did not take the batch: {problem.str()}")
 
 
 def _enqueue(producer: Producer, message: Message, receipt: _Receipt, deadline: float) -> None:
@@ -113,6 +119,8 @@ def _enqueue(producer: Producer, message: Message, receipt: _Receipt, deadline: 
                 raise BusUnavailable("Kafka takes messages slower than they come") from None
             producer.poll(_LOOK_SECONDS)
         except KafkaException as refused:
-            raise BusUnavailable(str(refused)) from refused
+            # Reported like one that failed on its way: the others of the batch are on theirs.
+            receipt(refused.args[0], None)
+            return
         else:
             return

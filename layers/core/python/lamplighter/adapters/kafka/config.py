@@ -95,6 +95,8 @@ def consumer_config(
         "max.poll.interval.ms": max(session, int(handling_seconds * 1000)),
         # A partition that is taken up again waits for the fetch that is under way to end.
         "fetch.wait.max.ms": 100,
+        # To the library a paused partition is one with a full queue, which it looks at that often.
+        "fetch.queue.backoff.ms": 10,
         "queued.max.messages.kbytes": 16 * 1024,
     }
 

@@ -75,8 +75,11 @@ class KafkaConsumer:
         messages = [first]
         if max_records > 1:
             messages += self._consumer.consume(max_records - 1, 0)
-        records = [_record(message) for message in messages if _sound(message)]
+        records = [_record(message) for message in messages if message.error() is None]
+        problems = [problem for message in messages if (problem := message.error())]
         self._settling.give_out(records)
+        if problems:
+            _judge(problems, have_records=bool(records))
         return records
 
     def _welcome(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -100,17 +103,17 @@ def _places(partitions: Sequence[TopicPartition]) -> list[Place]:
     return [(each.topic, each.partition) for each in partitions]
 
 
-def _sound(message: Message) -> bool:
+def _judge(problems: Sequence[KafkaError], *, have_records: bool) -> None:
     """Errors come between the messages. The library recovers from most of them by itself."""
-    problem = message.error()
-    if problem is None:
-        return True
-    if problem.code() in _NO_SUCH_TOPIC:
-        raise UnknownTopic(problem.str())
-    if problem.fatal():
-        raise BusUnavailable(problem.str())
-    log.warning("kafka consumer: %s", problem.str())
-    return False
+    for problem in problems:
+        log.warning("kafka consumer: %s", problem.str())
+        # What was fetched beside it must not be lost with it.
+        if have_records:
+            continue
+        if problem.code() in _NO_SUCH_TOPIC:
+            raise UnknownTopic(problem.str())
+        if problem.fatal():
+            raise BusUnavailable(problem.str())
 
 
 def _record(message: Message) -> Record:

@@ -30,6 +30,14 @@ class Request:
     problem: BusUnavailable | None = None
 
 
+@dataclass
+class Loan:
+    """What a handler has of one partition: up to where, and how much of it is done."""
+
+    until: int
+    committed: int = 0
+
+
 class Settling:
     """Anyone may hand in a request; only the thread that is inside the consumer performs it."""
 
@@ -37,7 +45,7 @@ class Settling:
         self._consumer = consumer
         self._changed = threading.Condition()
         self._requests: list[Request] = []
-        self._out: dict[Place, int] = {}
+        self._out: dict[Place, Loan] = {}
         self._paused: set[Place] = set()
 
     def hand_in(self, request: Request) -> None:
@@ -64,7 +72,7 @@ class Settling:
 
     def give_out(self, records: Sequence[Record]) -> None:
         for record in records:
-            self._out[record.topic, record.partition] = record.offset + 1
+            self._out[record.topic, record.partition] = Loan(record.offset + 1)
 
     def any_out(self, places: Iterable[Place] | None = None) -> bool:
         if places is None:
@@ -84,49 +92,59 @@ class Settling:
     def forget(self, places: Iterable[Place]) -> None:
         """They leave us, or come back as new: the library would remember that they were paused."""
         for place in places:
-            if self._out.pop(place, None):
-                self._resume(place)
+            if self._out.pop(place, None) and place in self._paused:
+                self._paused.discard(place)
+                self._consumer.resume([TopicPartition(*place)])
 
     def forget_all(self) -> None:
         self._out.clear()
 
     def _commit(self, ends: dict[Place, int]) -> None:
         # What was lost meanwhile must not be committed: its new owner may be further on.
-        offsets = [TopicPartition(*place, end) for place, end in ends.items() if place in self._out]
-        if not offsets:
-            return
-        try:
-            self._consumer.commit(offsets=offsets, asynchronous=False)
-        except KafkaException as failed:
-            self._explain(failed)
-        for place, end in ends.items():
-            if end >= self._out.get(place, end + 1):
-                self._settle(place)
+        loans = {place: self._out[place] for place in ends if place in self._out}
+        news = {place: ends[place] for place in loans if ends[place] > loans[place].committed}
+        if news:
+            self._commit_offsets([TopicPartition(*place, end) for place, end in news.items()])
+        for place, end in news.items():
+            loans[place].committed = end
+            if end >= loans[place].until:
+                self._settle(place, read_on=end)
 
-    def _explain(self, failed: KafkaException) -> None:
-        problem = failed.args[0]
-        if problem.code() not in _NOT_OURS:
-            raise BusUnavailable(f"Kafka did not take a commit: {problem.str()}") from failed
-        log.warning("a commit came too late and does not count: %s", problem.str())
+    def _commit_offsets(self, offsets: list[TopicPartition]) -> None:
+        try:
+            answers = self._consumer.commit(offsets=offsets, asynchronous=False)
+        except KafkaException as failed:
+            answers = []
+            _explain(failed.args[0])
+        for answer in answers:
+            if answer.error:
+                _explain(answer.error)
 
     def _rewind(self, starts: dict[Place, int]) -> None:
         for place, start in starts.items():
-            if place in self._out:
-                self._seek(place, start)
-                self._settle(place)
+            loan = self._out.get(place)
+            if loan:
+                self._settle(place, read_on=min(start, loan.until))
 
-    def _seek(self, place: Place, start: int) -> None:
+    def _settle(self, place: Place, *, read_on: int) -> None:
+        loan = self._out.pop(place)
+        was_paused = place in self._paused
+        self._paused.discard(place)
+        if was_paused:
+            self._consumer.resume([TopicPartition(*place)])
+        # After a resume in any case: it makes the library fetch now, and not within a second.
+        if was_paused or read_on != loan.until:
+            self._seek(place, read_on)
+
+    def _seek(self, place: Place, offset: int) -> None:
         try:
-            self._consumer.seek(TopicPartition(*place, start))
+            self._consumer.seek(TopicPartition(*place, offset))
         except KafkaException as failed:
             # Taken away a moment ago: then nobody needs to be told where to read on.
             log.debug("no seek in %s: %s", place, failed)
 
-    def _settle(self, place: Place) -> None:
-        del self._out[place]
-        self._resume(place)
 
-    def _resume(self, place: Place) -> None:
-        if place in self._paused:
-            self._paused.discard(place)
-            self._consumer.resume([TopicPartition(*place)])
+def _explain(problem: KafkaError) -> None:
+    if problem.code() not in _NOT_OURS:
+        raise BusUnavailable(f"Kafka did not take a commit: {problem.str()}")
+    log.warning("a commit came too late and does not count: %s", problem.str())

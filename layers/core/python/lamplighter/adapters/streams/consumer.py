@@ -77,6 +77,7 @@ class StreamsConsumer:
         ours = {place: end for place, end in done.items() if place in marks}
         if self._membership.commit(ours, marks) < len(done):
             log.warning("a commit came too late and does not count: its partition was taken")
+            self._try_to_attend()
         with self._lock:
             self._holdings.committed(ours)
 
@@ -105,7 +106,7 @@ class StreamsConsumer:
         try:
             found = self._read_streams(asked, min(left, patience))
         except AWAY as away:
-            # The server comes back, and then everything goes on where it was.
+            # The server comes back, and then everything goes on.
             log.debug("nothing read: %s", away)
             self._closed.wait(min(left, _AWAY_SECONDS))
             return

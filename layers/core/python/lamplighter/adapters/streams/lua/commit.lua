@@ -4,7 +4,10 @@
 -- KEYS[3] groups    set     every group that reads this topic
 -- KEYS[4] … log     stream  one for each partition named in ARGV, in that order
 -- ARGV    group, then for each partition: number, owner's mark, offset
--- Returns how many counted: a partition that went to another counts no more, and none goes back.
+-- Returns how many counted: a partition that went to another counts no more, nor one that was read
+-- before the server's last start; and none goes back.
+
+local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
 
 local function slowest(partition)
   local least
@@ -19,7 +22,8 @@ local counted = 0
 for index = 4, #KEYS do
   local first = 3 * (index - 4) + 2
   local partition, mark, offset = ARGV[first], ARGV[first + 1], tonumber(ARGV[first + 2])
-  if redis.call('HGET', KEYS[1], partition) == mark then
+  local of_run = string.match(mark, '(%S+)$')
+  if of_run == run and redis.call('HGET', KEYS[1], partition) == mark then
     counted = counted + 1
     local field = partition .. '|' .. ARGV[1]
     if offset > tonumber(redis.call('HGET', KEYS[2], field) or 0) then

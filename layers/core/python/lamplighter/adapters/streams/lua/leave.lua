@@ -1,6 +1,6 @@
 -- leave: a member goes, and all its partitions of one topic are free at once.
 -- KEYS[1] members zset    member -> until when it counts as alive, ms
--- KEYS[2] owners  hash    partition -> '<member> <when it was taken, us>'
+-- KEYS[2] owners  hash    partition -> owner's mark, which begins with the member
 -- KEYS[3] changes stream  wakes the group's members
 -- ARGV    member
 -- Safe to repeat.
