@@ -53,6 +53,8 @@ def _nested(levels: int) -> str:
         ('{"name": "x", "schedule_time": "2031-01-01T00:00:00"}', 422, "schedule_time", "offset"),
         ('{"name": "x", "schedule_time": "2029-01-01T00:00:00Z"}', 422, "schedule_time", "passed"),
         ('{"name": "x", "expires_at": "2029-01-01T00:00:00Z"}', 422, "expires_at", "passed"),
+        ('{"name": "x", "expires_at": "0001-01-01T00:00:00+14:00"}', 422, "expires_at", "year"),
+        ('{"name": "x", "schedule_time": "9999-12-31T23:59:59Z"}', 422, "schedule_time", "year"),
         ('{"name": "x", "timezone": "Mars/Base"}', 422, "timezone", "no time zone"),
         ('{"name": "x", "after": ["nobody"]}', 422, "after[0]", "not a job id"),
         ('{"name": "x", "schedule_type": "AFTER"}', 422, "after", "at least one"),
@@ -203,6 +205,7 @@ def test_an_id_that_nobody_has_is_not_found(call: Client, method: str, path: str
         ("/runs", {"since": "yesterday"}, "since"),
         ("/runs", {"since": "2030-01-01T00:00:00"}, "since"),
         ("/runs", {"job_id": "x"}, "job_id"),
+        ("/jobs", {"name": "\0"}, "name"),
         ("/stats", {"minutes": "0"}, "minutes"),
         ("/workers", {"limit": "x"}, "limit"),
     ],
@@ -211,8 +214,7 @@ def test_a_bad_parameter_is_refused(
     call: Client, path: str, query: dict[str, str], field: str
 ) -> None:
     refused = call("GET", path, query=query)
-    assert (refused.status, refused.error["code"]) == (422, "invalid_parameter")
-    assert refused.error["field"] == field
+    assert (refused.status, refused.error["field"]) == (422, field)
 
 
 @pytest.mark.parametrize("event", [{}, {"rawPath": "/jobs"}, {"requestContext": None}])

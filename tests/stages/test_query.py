@@ -183,6 +183,8 @@ def test_a_preview_of_other_schedules(
         ({"count": 1001}, "count"),
         ({"cron_expression": "nonsense"}, "cron_expression"),
         ({"cron_expression": "0 0 * * *", "after": "2030-01-01T00:00:00"}, "after"),
+        ({"cron_expression": "0 0 * * *", "after": "0001-01-01T00:00:00+14:00"}, "after"),
+        ({"cron_expression": "0 0 * * *", "after": "9999-01-01T00:00:00Z"}, "after"),
         ({"name": "x"}, "name"),
     ],
 )

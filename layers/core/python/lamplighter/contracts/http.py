@@ -107,7 +107,8 @@ def _path(raw: str, stage: str) -> str:
     """A named stage stands in front of the path; `$default` does not."""
     prefix = f"/{stage}/"
     path = raw.removeprefix(prefix[:-1]) if raw.startswith(prefix) else raw
-    return path.rstrip("/") or "/"
+    # Whatever was in there, it can be logged and shown.
+    return path.encode(errors="replace").decode().rstrip("/") or "/"
 
 
 def _tenant(authorizer: _Authorizer | None) -> str:

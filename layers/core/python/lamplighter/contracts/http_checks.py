@@ -1,6 +1,7 @@
 """Limits of what people may send, checked before anything is believed."""
 
 import re
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
@@ -20,6 +21,9 @@ MOST_TAGS: Final = 50
 MOST_POOLS: Final = 20
 MOST_UPSTREAMS: Final = 1000
 MOST_JOBS: Final = 10_000
+# A day of leeway for offsets at either end.
+FIRST_YEAR: Final = 1970
+LAST_YEAR: Final = 9990
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 # An escaped NUL whose backslash is not itself escaped.
@@ -38,6 +42,15 @@ def check_text(field: str, value: str, most: int = NAME_CHARACTERS) -> str:
     if not value.isprintable() and _CONTROL.search(value):
         raise InvalidJob(field, "it holds a control character; take that out")
     return value
+
+
+def check_instant(field: str, moment: datetime) -> datetime:
+    """In UTC. A moment without an offset is nobody's; beyond these years no run can have its id."""
+    if moment.tzinfo is None:
+        raise InvalidJob(field, f"{moment.isoformat()} has no offset: add an offset or Z")
+    if not FIRST_YEAR < moment.year <= LAST_YEAR:
+        raise InvalidJob(field, f"give a year from {FIRST_YEAR + 1} to {LAST_YEAR}")
+    return moment.astimezone(UTC)
 
 
 def check_pool(field: str, value: str) -> str:

@@ -13,6 +13,7 @@ from lamplighter.contracts.http_errors import InvalidParameter, MalformedRequest
 from lamplighter.contracts.jobs import (
     BackfillBody,
     BatchBody,
+    DecisionBody,
     EmptyBody,
     JobBody,
     NewJobBody,
@@ -24,7 +25,8 @@ from lamplighter.domain.errors import InvalidJob
 T = TypeVar("T")
 
 _BODIES: Final = (
-    BackfillBody, BatchBody, EmptyBody, JobBody, NewJobBody, PreviewBody, WorkflowBody,
+    BackfillBody, BatchBody, DecisionBody, EmptyBody, JobBody, NewJobBody, PreviewBody,
+    WorkflowBody,
 )  # fmt: skip
 _DECODERS: Final = {each: msgspec.json.Decoder(each) for each in _BODIES}
 _PLACE: Final = re.compile(r"^(?P<rule>.*?)(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?$", re.DOTALL)
@@ -63,6 +65,9 @@ def decode_batch(data: bytes) -> BatchBody:
 
 def parameters(given: dict[str, str], kind: type[T]) -> T:
     """The query string as a struct; an unknown parameter is refused, not ignored."""
+    for name, value in given.items():
+        if not value.isprintable():
+            raise InvalidParameter(name, "it holds a control character; take that out")
     try:
         return msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError as error:

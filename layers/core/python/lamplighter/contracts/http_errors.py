@@ -37,6 +37,10 @@ class InvalidParameter(InvalidJob):
         self.hint = hint
 
 
+class RunNotHeld(LamplighterError):
+    """The run is not held, or no longer: there is nothing to decide."""
+
+
 class NoSuchRoute(LamplighterError):
     """Nothing lives at this path. docs/api.md lists what does."""
 
@@ -56,6 +60,7 @@ STATUS_OF: Final[Mapping[type[LamplighterError], HTTPStatus]] = {
     RunNotFound: HTTPStatus.NOT_FOUND,
     MethodNotAllowed: HTTPStatus.METHOD_NOT_ALLOWED,
     JobEnded: HTTPStatus.CONFLICT,
+    RunNotHeld: HTTPStatus.CONFLICT,
     IdempotencyConflict: HTTPStatus.CONFLICT,
     VersionConflict: HTTPStatus.PRECONDITION_FAILED,
     BodyTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,

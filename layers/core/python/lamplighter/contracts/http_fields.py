@@ -1,14 +1,19 @@
 """How each field of a body is read: checked, and turned into what a job keeps."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypeAlias
 from uuid import UUID
 
 import msgspec
 
 from lamplighter.contracts import http_checks as checks
-from lamplighter.contracts.http_checks import check_pool, check_text, document
+from lamplighter.contracts.http_checks import (
+    check_instant,
+    check_pool,
+    check_text,
+    document,
+)
 from lamplighter.contracts.jobs import Edge
 from lamplighter.domain.errors import InvalidGraph, InvalidJob
 from lamplighter.domain.policy import Upstream
@@ -35,9 +40,7 @@ def pool(field: str, value: str) -> str:
 
 
 def instant(field: str, value: datetime) -> datetime:
-    if value.tzinfo is None:
-        raise InvalidJob(field, f"{value.isoformat()} has no offset: add an offset or Z")
-    return value.astimezone(UTC)
+    return check_instant(field, value)
 
 
 def payload(field: str, value: msgspec.Raw) -> Any:

@@ -1,11 +1,13 @@
 """The schedule that a body means, given the one that the job has."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
 
-from lamplighter.contracts.http_checks import CRON_CHARACTERS, check_text
+from lamplighter.contracts.http_checks import CRON_CHARACTERS, LAST_YEAR, check_text
+from lamplighter.domain.errors import InvalidSchedule
 from lamplighter.domain.policy import CatchUp, CatchUpPolicy, ScheduleType
 from lamplighter.domain.schedule import CalendarUse, Schedule
 
@@ -71,6 +73,8 @@ def _written_out(name: str, value: Any) -> Any:
         return CatchUpPolicy(policy=value)
     if name == "calendar" and isinstance(value, str):
         return CalendarUse(exclude=(value,))
+    if isinstance(value, datetime) and value.year > LAST_YEAR:
+        raise InvalidSchedule(name, f"give a year up to {LAST_YEAR}")
     if name == "cron_expression":
         return check_text(name, value, CRON_CHARACTERS)
     return value

@@ -1,7 +1,7 @@
 """The bodies that people send, field by field. Left out is UNSET; null is the default."""
 
 from datetime import datetime
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
@@ -53,7 +53,7 @@ class Edge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     job_id: str
     rule: EdgeRule = EdgeRule.SAME_FIRE
-    within_seconds: Annotated[int, Meta(ge=1)] | None = None
+    within_seconds: Annotated[int, Meta(ge=1, le=366 * 86_400)] | None = None
 
 
 class JobBody(ScheduleBody, kw_only=True):
@@ -117,6 +117,12 @@ class BackfillBody(msgspec.Struct, forbid_unknown_fields=True):
     end: datetime | None = None
     max_runs: Annotated[int, Meta(ge=1, le=1000)] = 1000
     at_once: Annotated[int, Meta(ge=1, le=1000)] = 10
+
+
+class DecisionBody(msgspec.Struct, forbid_unknown_fields=True):
+    """What has become of a held run: SUCCESS, FAILED, or SCHEDULED to run it again."""
+
+    status: Literal["SUCCESS", "FAILED", "SCHEDULED"]
 
 
 class EmptyBody(msgspec.Struct, forbid_unknown_fields=True):

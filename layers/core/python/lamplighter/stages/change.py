@@ -11,6 +11,7 @@ import msgspec
 
 from lamplighter.contracts.answers import job_answer
 from lamplighter.contracts.http import Request, Response
+from lamplighter.contracts.http_checks import check_instant
 from lamplighter.contracts.http_decode import decode
 from lamplighter.contracts.http_job import changed_job
 from lamplighter.contracts.http_keys import expected_version, key_of
@@ -21,7 +22,7 @@ from lamplighter.domain.job import Job
 from lamplighter.domain.run import Due
 from lamplighter.domain.schedule import count_fires, fires_between
 from lamplighter.ports.ledger_queries import LAST_ID, RunFilter
-from lamplighter.stages.desk import Desk, Timing, Timings, fires_from
+from lamplighter.stages.desk import SOON, Desk, Timing, Timings, fires_from
 
 _log = logging.getLogger("lamplighter.change")
 _TRIES: Final = 3
@@ -76,8 +77,8 @@ def _timing(desk: Desk, before: Job, after: Job, now: datetime) -> Timing:
 
 
 def _tell_of_first_run(desk: Desk, job: Job, timing: Timing, now: datetime) -> None:
-    """The ledger has written it; its id is computed, as everybody would."""
-    if timing.first_fire is None or job.after:
+    """Read it back: whether its day was ready, and how jitter delays it, only the ledger knows."""
+    if timing.first_fire is None or job.after or timing.first_fire > now + SOON:
         return
     page = desk.ledger.list_runs(
         job.tenant,
@@ -136,8 +137,7 @@ def _past_fires(desk: Desk, job: Job, asked: BackfillBody, now: datetime) -> lis
         raise InvalidJob("schedule_type", "only a CRON or INTERVAL job has past fires to make up")
     end = asked.end or now
     for field, moment in (("start", asked.start), ("end", end)):
-        if moment.tzinfo is None:
-            raise InvalidJob(field, f"{moment.isoformat()} has no offset: add an offset or Z")
+        check_instant(field, moment)
     if end > now:
         raise InvalidJob("end", "it is to come; the schedule itself sees to what is to come")
     if not now - _FURTHEST_BACK <= asked.start < end:

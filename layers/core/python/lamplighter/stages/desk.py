@@ -11,6 +11,7 @@ import msgspec
 from lamplighter.domain.errors import LamplighterError
 from lamplighter.domain.run import Due
 from lamplighter.domain.schedule import Calendar, Schedule, first_fire, next_fire, validate
+from lamplighter.domain.target import parse_target, redacted
 from lamplighter.ports.ledger_queries import QueryLedger
 
 Target = dict[str, Any]
@@ -18,14 +19,6 @@ Calendars = Mapping[str, Calendar]
 
 _log = logging.getLogger("lamplighter.desk")
 SOON: Final = timedelta(seconds=300)  # what is due later is loaded in time anyway
-
-
-def believe(_: Target) -> None:
-    """Take every target as it is."""
-
-
-def show_all(target: Target) -> Target:
-    return target
 
 
 def tell_nobody(_: Sequence[Due]) -> None:
@@ -37,8 +30,8 @@ class Desk(msgspec.Struct, frozen=True):
 
     ledger: QueryLedger
     now: Callable[[], datetime]
-    check_target: Callable[[Target], object] = believe
-    show_target: Callable[[Target], Target] = show_all
+    check_target: Callable[[Target], object] = parse_target
+    show_target: Callable[[Target], Target] = redacted
     hint: Callable[[Sequence[Due]], None] = tell_nobody
 
     def calendars(self, tenant: str, schedule: Schedule) -> Calendars:

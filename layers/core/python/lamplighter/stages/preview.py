@@ -9,14 +9,15 @@ from typing import Annotated, Any, Final
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET, Meta
+from msgspec import Meta
 
 from lamplighter.contracts.answers import shown_instant, transition_answer
 from lamplighter.contracts.http import Request, Response
+from lamplighter.contracts.http_checks import check_instant
 from lamplighter.contracts.http_decode import decode, parameters
 from lamplighter.contracts.http_timing import schedule_of
-from lamplighter.contracts.jobs import PreviewBody, given
-from lamplighter.domain.errors import InvalidJob, InvalidSchedule
+from lamplighter.contracts.jobs import Given, PreviewBody, given
+from lamplighter.domain.errors import InvalidSchedule
 from lamplighter.domain.ids import MILLISECOND
 from lamplighter.domain.job import Job, JobStatus
 from lamplighter.domain.policy import ScheduleType
@@ -91,10 +92,5 @@ def _shown(found: list[datetime], clocks: list[Schedule], after: datetime) -> di
     }
 
 
-def _instant(field: str, given_moment: Any) -> datetime | None:
-    if given_moment is None or given_moment is UNSET:
-        return None
-    moment: datetime = given_moment
-    if moment.tzinfo is None:
-        raise InvalidJob(field, f"{moment.isoformat()} has no offset: add an offset or Z")
-    return moment
+def _instant(field: str, moment: Given[datetime]) -> datetime | None:
+    return check_instant(field, moment) if isinstance(moment, datetime) else None

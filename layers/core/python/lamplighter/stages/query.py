@@ -19,6 +19,7 @@ from lamplighter.contracts.answers import (
     shown_instant,
 )
 from lamplighter.contracts.http import Request, Response
+from lamplighter.contracts.http_checks import check_instant
 from lamplighter.contracts.http_decode import parameters
 from lamplighter.contracts.http_errors import InvalidParameter
 from lamplighter.domain.job import Job, JobStatus
@@ -184,8 +185,8 @@ def _word(field: str, given: str | None, known: Mapping[str, Any]) -> Any:
 def _check_offsets(asked: _RunsQuery) -> None:
     for field in ("since", "until"):
         moment = getattr(asked, field)
-        if moment is not None and (moment.tzinfo is None or moment.year < 1970):
-            raise InvalidParameter(field, "give a time from 1970 on, with an offset or Z")
+        if moment is not None:
+            check_instant(field, moment)
 
 
 def _paged(request: Request, page: Page[Any], name: str, items: list[dict[str, Any]]) -> Response:
