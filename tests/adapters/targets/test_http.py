@@ -192,7 +192,7 @@ def test_one_that_never_answers_ends_at_its_deadline(
 
     assert outcome.verdict is Verdict.TIMED_OUT
     assert "left behind" not in (outcome.error or "")
-    assert time.monotonic() - started < 1.9
+    assert time.monotonic() - started < 3
 
 
 def test_a_cancelled_one_is_cut_off_at_once(sending: Runner, receiver: Receiver) -> None:

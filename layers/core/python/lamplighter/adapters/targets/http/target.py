@@ -41,7 +41,7 @@ class HttpTarget:
         return False
 
     def patience(self, _spec: HttpSpec) -> float:
-        return 1.0
+        return 2.0  # it is cut off at once; the rest is for a busy machine
 
     def _request(self, spec: HttpSpec, context: Context) -> HttpRequest:
         run = context.run

@@ -9,7 +9,7 @@ from lamplighter.adapters.targets.python.printing import printing_to
 from lamplighter.domain.target import PythonSpec
 from lamplighter.ports.target import Context, Stopped, TargetFailed, TargetResult
 
-_PATIENCE: Final = COOPERATION_SECONDS + 0.5
+_PATIENCE: Final = COOPERATION_SECONDS + 1.0
 _FRAMES: Final = 20
 
 
