@@ -52,7 +52,8 @@ _SHORT_FOR: Final = {"command": "target", "dependencies": "after"}
 _DEFAULTS: Final[dict[str, Any]] = {
     each.name: each.default for each in msgspec.structs.fields(Job) if not each.required
 }
-_POLICY_DEFAULTS: Final = msgspec.structs.asdict(Policy())
+_NO_POLICY: Final = Policy()
+_POLICY_DEFAULTS: Final = msgspec.structs.asdict(_NO_POLICY)
 
 
 def new_job(job_id: UUID, tenant: str, body: JobBody) -> Job:
@@ -61,7 +62,7 @@ def new_job(job_id: UUID, tenant: str, body: JobBody) -> Job:
     if "name" not in said:
         raise InvalidJob("name", "give the job a name")
     schedule = schedule_of(said)
-    changes = _changes(said, schedule, Policy())
+    changes = _changes(said, schedule, _NO_POLICY)
     changes.setdefault("overlap", default_overlap(schedule))
     changes.setdefault("pool", _default_pool(changes))
     return _checked(
