@@ -1,0 +1,16 @@
+-- keys: what every script of the queue is given. All names carry one {tag}, so they share a slot.
+-- KEYS[1] sentinel   hash  epoch, last_pull_time: who leads, and how far loading has come, ms
+--                          now: the time of the last tick that found something, ms
+-- KEYS[2] job_queue  zset  run id and fence -> priority * 1,000,000 + due, ms
+--                          one for each priority, pool and tenant: job_queue:priority:pool:tenant
+-- KEYS[3] waiting    zset  class:pool:tenant -> when its next run is due, ms; has only those who
+--                          have runs, and none that is due
+-- KEYS[4] turns      zset  tenant -> turn, one for each class and pool: turns:class:pool; has all
+--                          those who have a run that is due
+-- KEYS[5] pools      set   pools that had something due
+-- KEYS[6] passes     hash  class:pool -> what the class has had; 0:pool -> where the pool stands
+-- KEYS[7] runs       hash  run id -> body, "fence:priority:pool:tenant", until it is published
+-- KEYS[8] in_flight  set   run id and body of what was popped and is not known to be published
+-- KEYS[9] wake       the channel on which the leader listens
+-- A run id is 16 bytes. Pool and tenant are percent-encoded: neither has a colon.
+local SENTINEL, JOB_QUEUE, WAITING, TURNS, POOLS, PASSES, RUNS, IN_FLIGHT, WAKE = unpack(KEYS)
