@@ -28,6 +28,9 @@ class World:
         assert lease is not None
         self.lease: Lease = lease
 
+    def plan(self) -> int:
+        return sum(len(page) for page in plan(self.ledger, self.lease, self.now + HORIZON))
+
     def every(self, seconds: float, **schedule: Any) -> Job:
         timing = Schedule(
             ScheduleType.INTERVAL, interval_seconds=seconds, start_at=NOON, **schedule
@@ -62,7 +65,7 @@ def world() -> World:
 def test_fires_within_the_horizon_are_written_and_no_others(world: World) -> None:
     job = world.every(60)
 
-    plan(world.ledger, world.lease)
+    world.plan()
 
     fires = [run.fire_at for run in world.runs(job)]
     assert fires == [NOON + n * timedelta(minutes=1) for n in range(5)]
@@ -70,16 +73,16 @@ def test_fires_within_the_horizon_are_written_and_no_others(world: World) -> Non
 
 def test_planning_again_writes_nothing_twice(world: World) -> None:
     job = world.every(60)
-    plan(world.ledger, world.lease)
+    world.plan()
 
-    assert plan(world.ledger, world.lease) == 0
+    assert world.plan() == 0
     assert len(world.runs(job)) == 5
 
 
 def test_a_day_of_turns_leaves_no_gap_and_no_double(world: World) -> None:
     job = world.every(90)
     while world.now < NOON + timedelta(days=1):
-        plan(world.ledger, world.lease)
+        world.plan()
         world.now += timedelta(seconds=20)
 
     fires = [run.fire_at for run in world.runs(job)]
@@ -94,7 +97,7 @@ def test_thirty_days_of_outage_are_settled_and_every_fire_is_accounted_for(
     job = world.every(3600, catch_up=CatchUpPolicy(policy, window_seconds=7200, limit=10))
     world.now += timedelta(days=30)
 
-    plan(world.ledger, world.lease)
+    world.plan()
 
     settled = world.settled(job)
     assert settled == fires_between(job.schedule, NOON, settled[-1] + timedelta(milliseconds=1))
@@ -109,7 +112,7 @@ def test_catch_up_decides_how_many_late_fires_run(
     job = world.every(3600, catch_up=rule)
     world.now += timedelta(days=1, minutes=30)
 
-    plan(world.ledger, world.lease)
+    world.plan()
 
     planned = [run for run in world.runs(job) if run.fire_at > NOON]
     assert len([run for run in planned if run.state is RunState.SCHEDULED]) == late_runs
@@ -121,7 +124,7 @@ def test_catch_up_decides_how_many_late_fires_run(
 def test_a_schedule_that_ends_leaves_the_line(world: World) -> None:
     job = world.every(60, end_at=NOON + timedelta(minutes=2))
 
-    plan(world.ledger, world.lease)
+    world.plan()
     world.now += timedelta(hours=1)
 
     assert len(world.runs(job)) == 3
@@ -135,7 +138,7 @@ def test_a_far_one_off_is_written_when_planning_reaches_it(world: World) -> None
     assert world.runs(job) == []
 
     world.now = fire - timedelta(minutes=1)
-    plan(world.ledger, world.lease)
+    world.plan()
 
     assert [run.fire_at for run in world.runs(job)] == [fire]
 
@@ -145,7 +148,7 @@ def test_a_calendar_closes_a_day(world: World) -> None:
     world.ledger.save_calendar("default", closed)
     job = world.every(60, calendar=CalendarUse(exclude=("closed",)))
 
-    plan(world.ledger, world.lease)
+    world.plan()
 
     assert [run.fire_at for run in world.runs(job)] == [NOON]  # submitted, not planned
 
@@ -153,7 +156,7 @@ def test_a_calendar_closes_a_day(world: World) -> None:
 def test_more_schedules_than_a_page_are_all_planned(world: World) -> None:
     jobs = [world.every(60) for _ in range(1_100)]
 
-    assert plan(world.ledger, world.lease) == 1_100 * 4
+    assert world.plan() == 1_100 * 4
     assert {len(world.runs(job)) for job in jobs} == {5}
 
 
@@ -163,5 +166,5 @@ def test_a_leader_of_the_past_plans_nothing(world: World) -> None:
     world.ledger.acquire_lease("watcher", "w2", TTL)
 
     with pytest.raises(LeaseLost):
-        plan(world.ledger, world.lease)
+        world.plan()
     assert len(world.runs(job)) == 1

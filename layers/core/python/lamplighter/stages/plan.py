@@ -1,8 +1,9 @@
 """Plan: write the runs of the next minutes, and move the schedules on."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
+from lamplighter.domain.run import Due
 from lamplighter.domain.schedule import Calendar, catch_up, fires_between, next_fire
 from lamplighter.domain.states import SkipReason
 from lamplighter.ports.ledger import DueSchedule, Lease, Ledger, Missed, Planned
@@ -13,19 +14,17 @@ _FIRES_AT_ONCE = 1_000
 _SCHEDULES_AT_ONCE = 500
 
 
-def plan(ledger: Ledger, lease: Lease, horizon: timedelta = HORIZON) -> int:
-    """Plan everything that fires before the horizon; answers how many runs were written.
+def plan(ledger: Ledger, lease: Lease, until: datetime) -> Iterator[list[Due]]:
+    """Plan everything that fires before `until`; yields the runs of each page, once written.
 
-    Goes page by page, so thirty days of outage are many short transactions and never a wedge.
+    Page by page: thirty days of outage are many short transactions and never a wedge.
     """
-    written = 0
-    while due := ledger.due_schedules(ledger.now() + horizon, _SCHEDULES_AT_ONCE):
+    while due := ledger.due_schedules(until, _SCHEDULES_AT_ONCE):
         now = ledger.now()
-        planned = [plan_one(each, now, now + horizon, _calendars(ledger, each)) for each in due]
-        written += len(ledger.plan(lease, planned))
+        planned = [plan_one(each, now, until, _calendars(ledger, each)) for each in due]
+        yield ledger.plan(lease, planned)
         if len(due) < _SCHEDULES_AT_ONCE and not any(_has_more(each, now) for each in planned):
             break
-    return written
 
 
 def plan_one(

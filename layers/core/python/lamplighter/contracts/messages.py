@@ -1,0 +1,124 @@
+"""What the functions say to each other: small JSON documents, read and written in one place."""
+
+from datetime import datetime
+from enum import Enum
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from lamplighter.domain.run import Claimed, Outcome, Ticket, Verdict
+from lamplighter.ports.queue import Ready
+
+
+class RunMessage(msgspec.Struct, frozen=True, rename="camel"):
+    """On `job-runs.*`: go and claim this. Target and payload come with the claim, not before."""
+
+    run_id: UUID
+    fence: int
+    priority: int
+    pool: str
+
+    def ticket(self) -> Ticket:
+        return Ticket(self.run_id, self.fence)
+
+
+class JobEventType(Enum):
+    SUBMITTED = "job.submitted"
+    SCHEDULED = "job.scheduled"
+    RUNNING = "job.running"
+    COMPLETED = "job.completed"
+    FAILED = "job.failed"
+    RETRYING = "job.retrying"
+    CANCELLED = "job.cancelled"
+
+
+class JobEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """On `job-events`: what happened to a run. One with an `outcome` asks to be recorded."""
+
+    event_type: JobEventType
+    job_id: UUID
+    tenant: str
+    at: datetime
+    run_id: UUID | None = None
+    fence: int | None = None
+    attempt: int | None = None
+    worker_id: str | None = None
+    outcome: Outcome | None = None
+
+
+class DependencyEvent(msgspec.Struct, frozen=True):
+    """On `dependency-events`: this run has ended; whoever waits for it may be free."""
+
+    job_id: UUID
+    run_id: UUID
+
+
+class WorkerEventType(Enum):
+    REGISTERED = "worker.registered"
+    LOST = "worker.lost"
+    STOPPED = "worker.stopped"
+
+
+class WorkerEvent(msgspec.Struct, frozen=True):
+    """On `worker-events`."""
+
+    event_type: WorkerEventType
+    worker_id: str
+    pool: str
+    at: datetime
+
+
+_ENCODER: Final = msgspec.json.Encoder()
+_RUN: Final = msgspec.json.Decoder(RunMessage)
+_JOB: Final = msgspec.json.Decoder(JobEvent)
+_DEPENDENCY: Final = msgspec.json.Decoder(DependencyEvent)
+
+_TOLD_AS: Final = {
+    Verdict.SUCCESS: JobEventType.COMPLETED,
+    Verdict.FAILED: JobEventType.FAILED,
+    Verdict.TIMED_OUT: JobEventType.FAILED,
+    Verdict.CANCELLED: JobEventType.CANCELLED,
+    Verdict.RELEASED: JobEventType.SCHEDULED,
+}
+
+
+def encode(message: msgspec.Struct) -> bytes:
+    return _ENCODER.encode(message)
+
+
+def run_message(run: Ready) -> bytes:
+    return encode(RunMessage(run.run_id, run.fence, run.priority, run.pool))
+
+
+def read_run(value: bytes) -> RunMessage:
+    """Raises msgspec.ValidationError or msgspec.DecodeError for what is not one."""
+    return _RUN.decode(value)
+
+
+def read_job_event(value: bytes) -> JobEvent:
+    return _JOB.decode(value)
+
+
+def read_dependency(value: bytes) -> DependencyEvent:
+    return _DEPENDENCY.decode(value)
+
+
+def running(claimed: Claimed, worker_id: str, at: datetime) -> JobEvent:
+    return JobEvent(
+        event_type=JobEventType.RUNNING,
+        job_id=claimed.job_id,
+        tenant=claimed.tenant,
+        at=at,
+        run_id=claimed.run_id,
+        fence=claimed.fence,
+        attempt=claimed.attempt,
+        worker_id=worker_id,
+    )
+
+
+def ended(claimed: Claimed, outcome: Outcome, worker_id: str, at: datetime) -> JobEvent:
+    """The worker's report. What it means for the run is the recorder's to say."""
+    return msgspec.structs.replace(
+        running(claimed, worker_id, at), event_type=_TOLD_AS[outcome.verdict], outcome=outcome
+    )

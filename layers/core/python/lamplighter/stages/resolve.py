@@ -1,0 +1,22 @@
+"""Resolve: free what waited for runs that have ended, and skip what will never be free."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from lamplighter.contracts.messages import DependencyEvent
+from lamplighter.domain.run import Settled
+from lamplighter.ports.ledger import Ledger
+from lamplighter.ports.queue import Queue, QueueUnavailable
+
+
+def resolve(ledger: Ledger, queue: Queue, events: Sequence[DependencyEvent]) -> list[Settled]:
+    """Judge the dependents of these runs, and wake the leader where one is free to go.
+
+    A freed run has a wake-up call in the ledger, so nothing is lost when the queue is away.
+    """
+    settled = ledger.free_dependents([event.run_id for event in events])
+    if any(each.wake_at is not None for each in settled):
+        # Where the queue is away, the leader looks at wake-up calls by itself, a moment later.
+        with suppress(QueueUnavailable):
+            queue.wake()
+    return settled
