@@ -7,7 +7,7 @@ import pytest
 
 from lamplighter.domain.run import Verdict
 from lamplighter.stages.run import Runner
-from tests.adapters.targets.running import command, run_all, run_one
+from tests.adapters.targets.running import KnownSecrets, a_runner, command, run_all, run_one
 
 
 def test_what_it_prints_is_kept_and_logged(runner: Runner) -> None:
@@ -130,6 +130,16 @@ def test_a_secret_that_does_not_exist_fails_for_good(runner: Runner) -> None:
     outcome = run_one(runner, command(":", env={"TOKEN": {"secret": "other"}}))
 
     assert (outcome.error, outcome.retryable) == ("no secret 'other'", False)
+
+
+def test_a_secret_that_no_program_can_be_given_fails_for_good(tmp_path: Path) -> None:
+    runner = a_runner(tmp_path, secrets=KnownSecrets(nul="a\0PATH=/evil", half="a\ud800"))
+    runs = [command("env", env={"X": {"secret": name}}) for name in ("nul", "half")]
+
+    nul, half = run_all(runner, *runs)
+
+    assert (nul.error, nul.retryable) == ("a variable has a NUL character in it", False)
+    assert (half.error, half.retryable) == ("a variable is no valid text", False)
 
 
 def test_a_hundred_run_at_the_same_time(runner: Runner) -> None:

@@ -94,6 +94,12 @@ def test_functions_of_an_allowed_package_may_be_called_by_their_path(tmp_path: P
     assert "is a coroutine function" in (outcomes[6].error or "")
 
 
+def test_a_deployments_modules_register_their_handlers(runner: Runner) -> None:
+    handlers.Handlers(modules=["tests.adapters.targets.registering"])
+
+    assert run_one(runner, python("deployed.shout", "hello")).result == "HELLO"
+
+
 def test_two_handlers_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="rename one of them"):
         handler("builtin.echo")(lambda payload, _context: payload)

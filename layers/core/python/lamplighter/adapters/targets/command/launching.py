@@ -29,10 +29,15 @@ class Request(msgspec.Struct, frozen=True):
     grace_seconds: float
 
     def packed(self) -> bytes:
-        """NUL between the fields: it can be in none of them."""
+        """NUL between the fields. None may have one inside, nor what no program can be given."""
         pairs = [f"{name}={value}" for name, value in self.environment.items()]
         fields = [str(self.grace_seconds), self.cwd, self.command, *pairs]
-        body = b"\0".join(os.fsencode(field) for field in fields)
+        try:
+            body = b"\0".join(os.fsencode(field) for field in fields)
+        except UnicodeEncodeError:
+            raise TargetFailed("a variable is no valid text", retryable=False) from None
+        if body.count(b"\0") >= len(fields):
+            raise TargetFailed("a variable has a NUL character in it", retryable=False)
         return len(body).to_bytes(4, "big") + body
 
 
@@ -103,19 +108,23 @@ class Keeper:
         self._let_go: weakref.finalize[..., Keeper] | None = None
 
     def launch(self, request: Request, stdin: IO[bytes]) -> Process:
+        packed = request.packed()
         near, far = socket.socketpair()
         out, out_end = _pipe()
         err, err_end = _pipe()
+        process = Process(near, out, err)
         try:
             self._ask([far.fileno(), stdin.fileno(), out_end, err_end])
+        except OSError as problem:
+            process.close()
+            raise TargetFailed(f"the worker cannot start processes: {problem}") from None
         finally:
             far.close()
             os.close(out_end)
             os.close(err_end)
-        process = Process(near, out, err)
         # Where the guardian died already, following it says so.
         with contextlib.suppress(OSError):
-            near.sendall(request.packed())
+            near.sendall(packed)
         return process
 
     def _ask(self, descriptors: list[int]) -> None:

@@ -24,6 +24,7 @@ class Handler(msgspec.Struct, frozen=True):
     quick: bool = False
 
 
+_BUILTIN: Final = "lamplighter.adapters.targets.python.builtin"
 _registered: Final[dict[str, Handler]] = {}
 
 
@@ -40,11 +41,14 @@ def handler(name: str, *, quick: bool = False) -> Callable[[Function], Function]
 
 
 class Handlers:
-    """The registered ones, and functions `module:function` of packages that `allowed` names."""
+    """The registered ones, and functions `module:function` of packages that `allowed` names.
 
-    def __init__(self, allowed: Sequence[str] = ()) -> None:
-        # Here, so that the built-ins are there for whoever can find a handler at all.
-        importlib.import_module("lamplighter.adapters.targets.python.builtin")
+    `modules` are imported now: they register what the deployment has.
+    """
+
+    def __init__(self, allowed: Sequence[str] = (), modules: Sequence[str] = ()) -> None:
+        for module in (_BUILTIN, *modules):
+            importlib.import_module(module)
         self._allowed = tuple(allowed)
 
     def is_quick(self, name: str) -> bool:
