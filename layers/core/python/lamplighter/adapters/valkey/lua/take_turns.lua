@@ -1,22 +1,23 @@
 -- take_turns: pop runs of one class and pool; the tenants by turns, a tenant's runs by aged score.
 
--- The lanes of a class in order of their turns, as many as there are places, with the number of
--- their runs that are due. Where there are no fewer lanes than places, one run each will do.
+-- The tenants of a class in order of their turns, as many as there are places, with the number of
+-- their runs that are due. Where there are no fewer tenants than places, one run each will do.
 local function line_up(class, pool, places, now)
-    local line = { key = TURNS .. ':' .. class .. ':' .. pool, lanes = {}, depths = {}, in_all = 0 }
-    local tenants = redis.call('ZRANGE', line.key, 0, places - 1)
-    for n, tenant in ipairs(tenants) do
-        local lane = lane(class, pool, tenant)
+    local line = { key = TURNS .. ':' .. class .. ':' .. pool, class = class, pool = pool }
+    line.lanes, line.depths, line.in_all = {}, {}, 0
+    line.tenants = redis.call('ZRANGE', line.key, 0, places - 1)
+    for n, tenant in ipairs(line.tenants) do
         local depth = 1
-        if #tenants < places then
+        if #line.tenants < places then
             depth = 0
-            for _, queue in ipairs(lane.queues) do
+            line.lanes[n] = lane(class, pool, tenant)
+            for _, queue in ipairs(line.lanes[n].queues) do
                 local bound = queue.priority * LEVEL_MS + now
                 queue.depth = redis.call('ZCOUNT', queue.key, '-inf', bound)
                 depth = depth + queue.depth
             end
         end
-        line.lanes[n], line.depths[n] = lane, depth
+        line.depths[n] = depth
         line.in_all = line.in_all + depth
     end
     return line
@@ -137,7 +138,10 @@ local function take_turns(line, places, now, popped)
     local turns, quotas = rounds(line.depths, places)
     local last, hands, dealt, served = last_turn(line.key), {}, {}, {}
     for place, n in ipairs(turns) do
-        hands[n] = hands[n] or pop_lane(line.lanes[n], quotas[n], now)
+        if not hands[n] then
+            local lane = line.lanes[n] or lane(line.class, line.pool, line.tenants[n])
+            hands[n] = pop_lane(lane, quotas[n], now)
+        end
         dealt[n] = (dealt[n] or 0) + 2
         popped[#popped + 1] = hands[n][dealt[n] - 1]
         popped[#popped + 1] = hands[n][dealt[n]]
@@ -146,7 +150,7 @@ local function take_turns(line, places, now, popped)
     local again = {}
     for n, turn in pairs(served) do
         again[#again + 1] = turn
-        again[#again + 1] = line.lanes[n].tenant
+        again[#again + 1] = line.tenants[n]
     end
     -- XX: a lane that has nothing due has left. The others queue up behind the last one.
     redis.call('ZADD', line.key, 'XX', unpack(again))
