@@ -5,11 +5,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import ledger, next_fire
+from benchmarks import ledger, next_fire, run_stage
 from benchmarks.report import Row, as_json, table
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "next_fire": next_fire.measure,
+    "run_stage": run_stage.measure,
     "ledger": ledger.measure,
 }
 
