@@ -32,11 +32,11 @@ class MemoryQueue:
 
     def begin(self, epoch: int, loaded_to: datetime) -> datetime | None:
         with self._lock:
-            known, self_at = self._sentinel or (epoch, None)
+            known, stood_at = self._sentinel or (epoch, None)
             if epoch < known:
                 raise StaleEpoch(f"epoch {known} has begun")
             self._sentinel = epoch, epoch_ms(loaded_to)
-            return None if self_at is None else instant_of(self_at)
+            return None if stood_at is None else instant_of(stood_at)
 
     def loaded(self, epoch: int, to: datetime) -> datetime:
         with self._lock:
@@ -85,7 +85,8 @@ class MemoryQueue:
             return len(removed)
 
     def holds(self, run_ids: Collection[UUID]) -> set[UUID]:
-        return {run for run in run_ids if run in self._runs}
+        with self._lock:
+            return {run for run in run_ids if run in self._runs}
 
     def tick(self, epoch: int, now: datetime, free: Mapping[str, int], limit: int) -> Tick:
         with self._lock:
@@ -137,7 +138,8 @@ class MemoryQueue:
             return sorted(self._in_flight, key=lambda run: run.run_id.bytes)
 
     def next_due(self) -> datetime | None:
-        due = self._lanes.next_due()
+        with self._lock:
+            due = self._lanes.next_due()
         return None if due is None else instant_of(due)
 
     def depth(self, now: datetime) -> list[Depth]:
