@@ -49,13 +49,20 @@ def values(records: Sequence[Record]) -> list[str]:
 
 
 def take(consumer: Consumer, wanted: int, seconds: float = 20.0) -> list[Record]:
-    """Poll, and commit nothing, until that many are there. Their partitions are quiet then."""
-    found: list[Record] = []
+    """Poll, and commit nothing, until that many are in hand at once.
+
+    A poll may bring a part, and the rest of its partition only after that is settled: then begin
+    again.
+    """
     deadline = time.monotonic() + seconds
-    while len(found) < wanted:
+    while True:
+        found: list[Record] = []
+        while len(found) < wanted and (more := consumer.poll(wanted - len(found), 0.3)):
+            found += more
+        if len(found) == wanted:
+            return found
+        consumer.rewind(found)
         assert time.monotonic() < deadline, f"{len(found)} of {wanted}: {values(found)}"
-        found += consumer.poll(wanted - len(found), 0.1)
-    return found
 
 
 def drain(consumer: Consumer, wanted: int, seconds: float = 20.0) -> list[Record]:
