@@ -5,12 +5,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import ledger, next_fire, run_stage
+from benchmarks import bus, ledger, next_fire, queue, run_stage
 from benchmarks.report import Row, as_json, table
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "next_fire": next_fire.measure,
     "run_stage": run_stage.measure,
+    "queue": queue.measure,
+    "bus": bus.measure,
     "ledger": ledger.measure,
 }
 

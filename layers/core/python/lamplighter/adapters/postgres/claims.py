@@ -55,7 +55,6 @@ class PostgresClaims(PostgresDependents):
         self, worker_id: str, claim_id: UUID, tickets: Sequence[Ticket]
     ) -> tuple[list[Claimed], list[UUID]]:
         ordered = sorted(tickets, key=lambda ticket: ticket.run_id.int)
-        nobody = UUID(int=0)
         rows = self._db.statement(
             _SQL["claim_plain"],
             {
@@ -64,8 +63,6 @@ class PostgresClaims(PostgresDependents):
                 "run_ids": uuids(ticket.run_id for ticket in ordered),
                 "fences": ints(ticket.fence for ticket in ordered),
                 "fires": instants(fire_of(ticket.run_id) for ticket in ordered),
-                "first": ordered[0].run_id if ordered else nobody,
-                "last": ordered[-1].run_id if ordered else nobody,
             },
         )
         claimed = [_from_row(row) for row in rows if row[1] is not None]

@@ -181,8 +181,6 @@ def runs_to_columns(runs: Sequence[Run], slotted: Sequence[bool]) -> dict[str, A
     """Everything of a run that can change, for `write_runs`."""
     return {
         "run_ids": uuids(run.run_id for run in runs),
-        "first": min(run.run_id for run in runs),
-        "last": max(run.run_id for run in runs),
         "states": ints(run.state for run in runs),
         "fences": ints(run.fence for run in runs),
         "attempt_numbers": ints(run.attempt_number for run in runs),

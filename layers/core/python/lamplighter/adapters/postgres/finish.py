@@ -71,8 +71,6 @@ class PostgresOutcomes:
                 "stdouts": texts(o.stdout for o in ordered),
                 "stderrs": texts(o.stderr for o in ordered),
                 "log_urls": texts(o.log_url for o in ordered),
-                "first": ordered[0].run_id,
-                "last": ordered[-1].run_id,
             },
         )
         accepted, success = Recorded.ACCEPTED, RunState.SUCCESS

@@ -1,6 +1,7 @@
 -- name: finish_plain
 -- End a batch of successes that hold no slots: the ordinary end, one statement. Fenced, and only
--- from a state that can end, so that a repeated or late report changes nothing.
+-- from a state that can end, so that a repeated or late report changes nothing. (`+ 0`: see
+-- claim_plain.)
 UPDATE job_runs AS r
 SET status = 10, modified_time = clock_timestamp(), error_message = NULL,
     end_time = greatest(least(coalesce(given.ended_at, clock_timestamp()), clock_timestamp()),
@@ -11,6 +12,5 @@ FROM (SELECT unnest(%(run_ids)s) AS run_id, unnest(%(fences)s) AS fence,
              unnest(%(stdouts)s) AS stdout, unnest(%(stderrs)s) AS stderr,
              unnest(%(log_urls)s) AS log_url) AS given
 WHERE r.run_id = given.run_id AND r.run_id = ANY(%(run_ids)s)
-  AND r.run_id BETWEEN %(first)s AND %(last)s
-  AND r.fence = given.fence AND r.status = 4 AND NOT r.slotted
+  AND r.fence = given.fence AND r.status + 0 = 4 AND NOT r.slotted
 RETURNING r.run_id, r.job_id;

@@ -26,8 +26,7 @@ FROM unnest(%(run_ids)s, %(states)s, %(fences)s, %(attempt_numbers)s, %(losses)s
      AS given (run_id, status, fence, attempt_number, losses, slotted, excused, wake_at,
                start_time, end_time, executor_id, reason, error_message, log_url, result, stdout,
                stderr)
-WHERE r.run_id = given.run_id AND r.run_id = ANY(%(run_ids)s)
-  AND r.run_id BETWEEN %(first)s AND %(last)s;
+WHERE r.run_id = given.run_id AND r.run_id = ANY(%(run_ids)s);
 
 -- name: insert_runs
 -- Write new runs. The insert itself wakes a run that is born late: the load cursor may have passed
