@@ -27,6 +27,7 @@ def epoch_ms(instant: datetime) -> int:
     return (instant - EPOCH) // MILLISECOND
 
 
+@lru_cache(maxsize=65_536)
 def instant_of(ms: int) -> datetime:
     return EPOCH + ms * MILLISECOND
 

@@ -30,6 +30,7 @@ from lamplighter.domain.slots import (
 from lamplighter.domain.states import RunState, SkipReason
 
 _SQL = queries("claim")
+_decode = msgspec.json.Decoder().decode
 _SWEPT_AT_ONCE = 100
 REPLACED = "replaced by a later fire"
 OVERLAPPED = "another run of this job had begun meanwhile"
@@ -197,9 +198,21 @@ def _replace(locked: LockedRuns, rival: UUID) -> None:
 
 def _from_row(row: Row) -> Claimed:
     # Documents come as text: decoding them here costs a third of what the driver's loader does.
-    *plain, target, payload = row
-    documents = [None if text is None else msgspec.json.decode(text) for text in (target, payload)]
-    return Claimed(*plain, *documents)
+    target, payload = row[10], row[11]
+    return Claimed(
+        run_id=row[0],
+        job_id=row[1],
+        tenant=row[2],
+        pool=row[3],
+        fence=row[4],
+        attempt=row[5],
+        due_at=row[6],
+        name=row[7],
+        priority=row[8],
+        timeout_seconds=row[9],
+        target=None if target is None else _decode(target),
+        payload=None if payload is None else _decode(payload),
+    )
 
 
 def _claimed(run: Run, job: Job) -> Claimed:
