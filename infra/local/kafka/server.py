@@ -92,7 +92,8 @@ class Kafka(Service):
         # A folder without the mark was left by a crash in mid-format, and holds nothing of value.
         shutil.rmtree(self._data, ignore_errors=True)
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        arguments = ["format", "--cluster-id", cluster, "--config", str(self._properties)]
+        # As one word: an id may begin with a dash, which alone would be read as an option.
+        arguments = ["format", f"--cluster-id={cluster}", "--config", str(self._properties)]
         self.run(self._java(["-Xmx64m", *QUICK_JVM], "kafka.tools.StorageTool", *arguments))
         self._formatted.touch()
 
