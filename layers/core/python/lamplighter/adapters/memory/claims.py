@@ -9,9 +9,9 @@ from lamplighter.adapters.memory.dependents import tell_dependents
 from lamplighter.adapters.memory.runs import put
 from lamplighter.adapters.memory.transaction import Transactional
 from lamplighter.domain import transitions
-from lamplighter.domain.job import Job
 from lamplighter.domain.judge import Cancel, MayStart, Skip, Turned, expiry, judge
-from lamplighter.domain.run import ClaimAnswer, Claimed, Refusal, Run, Ticket
+from lamplighter.domain.outcomes import as_claimed
+from lamplighter.domain.run import ClaimAnswer, Refusal, Run, Ticket
 from lamplighter.domain.slots import Granted, MustWait, Refused, slot_keys, take_slots
 from lamplighter.domain.states import RunState, SkipReason
 
@@ -29,7 +29,8 @@ class MemoryClaims(Transactional):
                 if why is not None:
                     refused[ticket.run_id] = why
             given = sorted({ticket.run_id for ticket in tickets} - refused.keys())
-            claimed = [_claimed(books, books.runs[run_id]) for run_id in given]
+            runs = [books.runs[run_id] for run_id in given]
+            claimed = [as_claimed(run, books.jobs[run.job_id]) for run in runs]
             return ClaimAnswer(claimed, refused, _to_stop(books, worker_id))
 
     def heartbeat(self, worker_id: str, pool: str, capacity: int) -> list[UUID]:  # noqa: ARG002 - nobody asks for them here
@@ -114,24 +115,6 @@ def _replace(books: Books, rival: Run) -> Run:
     if rival.start_time is None:
         return put(books, transitions.skipped(rival, SkipReason.OVERLAP, books.now, REPLACED))
     return put(books, transitions.cancelled(rival, books.now, REPLACED))
-
-
-def _claimed(books: Books, run: Run) -> Claimed:
-    job: Job = books.jobs[run.job_id]
-    return Claimed(
-        run.run_id,
-        run.job_id,
-        run.tenant,
-        run.pool,
-        run.fence,
-        run.attempt_number,
-        run.due_at,
-        job.name,
-        run.priority,
-        job.timeout_seconds,
-        job.target,
-        job.payload,
-    )
 
 
 def _to_stop(books: Books, worker_id: str) -> list[UUID]:

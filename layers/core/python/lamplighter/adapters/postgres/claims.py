@@ -15,8 +15,8 @@ from lamplighter.adapters.postgres.locked import LockedRuns
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain import transitions
 from lamplighter.domain.ids import fire_of
-from lamplighter.domain.job import Job
 from lamplighter.domain.judge import Cancel, MayStart, Skip, Turned, expiry, judge
+from lamplighter.domain.outcomes import as_claimed
 from lamplighter.domain.retry import after_loss
 from lamplighter.domain.run import ClaimAnswer, Claimed, Recorded, Refusal, Run, Settled, Ticket
 from lamplighter.domain.slots import (
@@ -103,7 +103,7 @@ def _claim_judged(
         run = locked.runs[run_id]
         still_held = run.state is RunState.RUNNING and run.executor_id == worker_id
         if run_id in before and still_held:
-            claimed.append(_claimed(run, locked.jobs[run_id]))
+            claimed.append(as_claimed(run, locked.jobs[run_id]))
             continue
         why = _judge_one(cursor, locked, run, wanted[run_id])
         if why is None:
@@ -122,7 +122,7 @@ def _claim_judged(
         if run.error_message == REPLACED and run.state.is_final
     ]
     tell_dependents(cursor, replaced)
-    claimed += [_claimed(run, locked.jobs[run.run_id]) for run in started]
+    claimed += [as_claimed(run, locked.jobs[run.run_id]) for run in started]
     return claimed, refused | waiting, replaced
 
 
@@ -212,23 +212,6 @@ def _from_row(row: Row) -> Claimed:
         timeout_seconds=row[9],
         target=None if target is None else _decode(target),
         payload=None if payload is None else _decode(payload),
-    )
-
-
-def _claimed(run: Run, job: Job) -> Claimed:
-    return Claimed(
-        run.run_id,
-        run.job_id,
-        run.tenant,
-        run.pool,
-        run.fence,
-        run.attempt_number,
-        run.due_at,
-        job.name,
-        run.priority,
-        job.timeout_seconds,
-        job.target,
-        job.payload,
     )
 
 

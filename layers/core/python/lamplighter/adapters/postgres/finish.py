@@ -11,26 +11,11 @@ from lamplighter.adapters.postgres.database import Database, Row
 from lamplighter.adapters.postgres.locked import LockedRuns
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain import transitions
-from lamplighter.domain.retry import TIMED_OUT, AttemptError, RetryAt, after_failure
+from lamplighter.domain.outcomes import after_outcome, is_awaited, is_repeated, may_skip
 from lamplighter.domain.run import Outcome, Recorded, Run, Settled, Verdict
 from lamplighter.domain.states import RunState, SkipReason
 
 _SQL = queries("finish")
-_NOT_STARTED = (RunState.SCHEDULED, RunState.BLOCKED, RunState.PARKED)
-
-# Where a run stands after an outcome was recorded; a report that finds it there is a repetition.
-_AFTER = {
-    Verdict.SUCCESS: {RunState.SUCCESS},
-    Verdict.FAILED: {RunState.FAILED, RunState.RETRYING, RunState.PARKED, RunState.CANCELLED},
-    Verdict.TIMED_OUT: {
-        RunState.TIMED_OUT,
-        RunState.RETRYING,
-        RunState.PARKED,
-        RunState.CANCELLED,
-    },
-    Verdict.CANCELLED: {RunState.CANCELLED},
-    Verdict.RELEASED: {RunState.SCHEDULED, RunState.PARKED, RunState.CANCELLED},
-}
 
 
 class PostgresOutcomes:
@@ -100,53 +85,22 @@ def _finish_judged(cursor: Cursor[Row], outcomes: Sequence[Outcome]) -> dict[int
 
 
 def _settle(locked: LockedRuns, run: Run, outcome: Outcome) -> Settled:
-    if run.fence != outcome.fence or run.state not in (RunState.RUNNING, RunState.CANCELLING):
-        same = run.fence == outcome.fence and run.state in _AFTER[outcome.verdict]
-        return _answer(run, Recorded.REPEATED if same else Recorded.STALE)
+    if not is_awaited(run, outcome):
+        repeated = is_repeated(run, outcome)
+        return _answer(run, Recorded.REPEATED if repeated else Recorded.STALE)
     if outcome.verdict is not Verdict.SUCCESS and outcome.verdict is not Verdict.RELEASED:
         attempt = transitions.attempt_of(run, outcome.verdict.value, outcome.error, locked.now)
         locked.note(attempt)
-    return _answer(locked.put(_after(locked, run, outcome)), Recorded.ACCEPTED)
-
-
-def _after(locked: LockedRuns, run: Run, outcome: Outcome) -> Run:
-    now, stopping = locked.now, run.state is RunState.CANCELLING
-    match outcome.verdict:
-        case Verdict.SUCCESS:
-            return transitions.ended(run, RunState.SUCCESS, outcome, now)
-        case Verdict.RELEASED if not stopping:
-            return transitions.released(run, now)
-        case Verdict.FAILED | Verdict.TIMED_OUT if not stopping:
-            return _after_failure(locked, run, outcome)
-        case _ if stopping:
-            return transitions.ended(run, RunState.CANCELLED, outcome, now)
-        case _:  # the worker says cancelled, and nobody had asked: it stopped by itself
-            return transitions.ended(
-                transitions.cancelling(run, now), RunState.CANCELLED, outcome, now
-            )
-
-
-def _after_failure(locked: LockedRuns, run: Run, outcome: Outcome) -> Run:
-    job = locked.jobs[run.run_id]
-    kind = TIMED_OUT if outcome.verdict is Verdict.TIMED_OUT else "failed"
-    ruling = after_failure(
-        attempt_number=run.attempt_number,
-        max_retries=job.max_retries,
-        error=AttemptError(kind, outcome.error or "", outcome.retryable),
-        backoff=job.policy.backoff,
-        failed_at=locked.now,
-        draw=random.random(),  # noqa: S311 - spreads retries, guards nothing
-    )
-    if isinstance(ruling, RetryAt):
-        return transitions.retrying(run, ruling, outcome, locked.now)
-    return transitions.ended(run, ruling.state, outcome, locked.now)
+    draw = random.random()  # noqa: S311 - spreads retries, guards nothing
+    after = after_outcome(run, locked.jobs[run.run_id], outcome, locked.now, draw)
+    return _answer(locked.put(after), Recorded.ACCEPTED)
 
 
 def _skip(locked: LockedRuns, run_id: UUID, reason: SkipReason) -> Settled:
     run = locked.runs.get(run_id)
     if run is None:
         return Settled(run_id, None, Recorded.STALE, None)
-    if run.state in _NOT_STARTED and run.start_time is None:
+    if may_skip(run):
         return _answer(locked.put(transitions.skipped(run, reason, locked.now)), Recorded.ACCEPTED)
     repeated = run.state is RunState.SKIPPED and run.reason is reason
     return _answer(run, Recorded.REPEATED if repeated else Recorded.STALE)
