@@ -44,6 +44,10 @@ class JobEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     fence: int | None = None
     attempt: int | None = None
     worker_id: str | None = None
+    pool: str | None = None
+    priority: int | None = None
+    due_at: datetime | None = None
+    started_at: datetime | None = None
     outcome: Outcome | None = None
 
 
@@ -114,11 +118,14 @@ def running(claimed: Claimed, worker_id: str, at: datetime) -> JobEvent:
         fence=claimed.fence,
         attempt=claimed.attempt,
         worker_id=worker_id,
+        pool=claimed.pool,
+        priority=claimed.priority,
+        due_at=claimed.due_at,
+        started_at=at,
     )
 
 
-def ended(claimed: Claimed, outcome: Outcome, worker_id: str, at: datetime) -> JobEvent:
-    """The worker's report. What it means for the run is the recorder's to say."""
-    return msgspec.structs.replace(
-        running(claimed, worker_id, at), event_type=_TOLD_AS[outcome.verdict], outcome=outcome
-    )
+def ended(started: JobEvent, outcome: Outcome, at: datetime) -> JobEvent:
+    """The worker's report of what `running` announced. What it means is the recorder's to say."""
+    told_as = _TOLD_AS[outcome.verdict]
+    return msgspec.structs.replace(started, event_type=told_as, outcome=outcome, at=at)

@@ -46,11 +46,12 @@ class Executor:
         answer = self._ledger.claim(self._worker_id, claim_id, tickets)
         self._runner.cancel(answer.cancelled)
         result = Executed(len(answer.claimed), answer.refused)
-        self._tell([running(run, self._worker_id, self._now()) for run in answer.claimed])
-        claimed = {run.run_id: run for run in answer.claimed}
-        for outcomes in self._runner.run_batch(self._when_due(answer.claimed)):
-            self._report(claimed, outcomes, result)
-        if claimed and result.recorded == 0:
+        due = self._when_due(answer.claimed)
+        started = {run.run_id: running(run, self._worker_id, self._now()) for run in due}
+        self._tell(list(started.values()))
+        for outcomes in self._runner.run_batch(due):
+            self._report(started, outcomes, result)
+        if started and result.recorded == 0:
             # Every outcome is on the bus: what never arrives is taken back after a while.
             self._ledger.mark_reported([claim_id])
         return result
@@ -63,11 +64,11 @@ class Executor:
         return claimed
 
     def _report(
-        self, claimed: dict[UUID, Claimed], outcomes: Sequence[Outcome], result: Executed
+        self, started: dict[UUID, JobEvent], outcomes: Sequence[Outcome], result: Executed
     ) -> None:
         """To the bus; where that is away, to the ledger, which the recorder would have told."""
         now = self._now()
-        events = [ended(claimed[each.run_id], each, self._worker_id, now) for each in outcomes]
+        events = [ended(started[each.run_id], each, now) for each in outcomes]
         try:
             self._bus.publish(_messages(events))
             result.reported += len(outcomes)
