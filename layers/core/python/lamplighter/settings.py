@@ -24,6 +24,27 @@ class Bus(StrEnum):
     KAFKA = "kafka"
 
 
+class LogLevel(StrEnum):
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Secrets(StrEnum):
+    """Who keeps what `{"secret": "name"}` stands for."""
+
+    FOLDER = "folder"
+    AWS = "aws"
+
+
+_ALERT_URL: Final = "Told when a critical job fails."
+
+
+def _secret(description: str) -> Meta:
+    return Meta(min_length=1, description=description, extra={"secret": True})
+
+
 def _secret_url(pattern: str, description: str) -> Meta:
     return Meta(pattern=pattern, description=description, extra={"secret": True})
 
@@ -59,6 +80,59 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     data_dir: Annotated[
         str, Meta(min_length=1, description="Where the embedded services keep their data.")
     ] = ".lamplighter"
+    log_level: Annotated[LogLevel, Meta(description="debug, info, warning or error.")] = (
+        LogLevel.INFO
+    )
+    cell: Annotated[
+        str, Meta(pattern=r"^[a-z0-9-]{1,40}$", description="Names this cell's keys in Valkey.")
+    ] = "lamplighter"
+    pools: Annotated[
+        str,
+        Meta(
+            pattern=r"^[A-Za-z0-9_-]{1,100}=\d{1,6}(,[A-Za-z0-9_-]{1,100}=\d{1,6})*$",
+            description="Every pool, and how many runs may be on the bus for it at once.",
+        ),
+    ] = "default=2000,tasks=64"
+    pool: Annotated[str, Meta(min_length=1, description="The pool that this worker serves.")] = (
+        "default"
+    )
+    places: Annotated[int, _at_least(1, "Runs that one worker executes at the same time.")] = 32
+    longest_seconds: Annotated[
+        int, _at_least(1, "Longest that a run may take in this worker's pool.")
+    ] = 86_400
+    default_target: Annotated[
+        str, Meta(min_length=1, description="The Python handler of jobs that name no target.")
+    ] = "builtin.echo"
+    handler_modules: Annotated[
+        str, Meta(description="Modules with handlers that jobs may call, as one,two.three.")
+    ] = ""
+    allow_private_addresses: Annotated[
+        bool, Meta(description="Let webhooks go to addresses inside the network.")
+    ] = False
+    webhook_secret: Annotated[str, _secret("Signs what http targets are sent.")] | None = None
+    log_bucket: (
+        Annotated[str, Meta(description="S3 bucket for logs of runs; unset: data_dir.")] | None
+    ) = None
+    secrets: Annotated[
+        Secrets, Meta(description="Where targets' secrets are: folder (in data_dir) or aws.")
+    ] = Secrets.FOLDER
+    alert_sns_topic: (
+        Annotated[str, Meta(description="SNS topic that is told when a critical job fails.")] | None
+    ) = None
+    pagerduty_routing_key: (
+        Annotated[str, _secret("PagerDuty's, for critical jobs that fail.")] | None
+    ) = None
+    pagerduty_url: Annotated[
+        str, Meta(pattern="^https?://", description="PagerDuty's Events API, version 2.")
+    ] = "https://events.pagerduty.com/v2/enqueue"
+    alert_webhook_url: Annotated[str, _secret_url("^https?://", _ALERT_URL)] | None = None
+    alert_webhook_secret: Annotated[str, _secret("Signs what it is sent.")] | None = None
+    watch_seconds: Annotated[
+        int, _at_least(1, "How long one call of the watcher lasts; two overlap.")
+    ] = 75
+    fail_point: (
+        Annotated[str, Meta(description="For tests: where to crash, as name:marker file.")] | None
+    ) = None
     statement_timeout_ms: Annotated[
         int, _at_least(1, "Longest that one SQL statement may take.")
     ] = 10_000
@@ -76,6 +150,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     retention_days: Annotated[
         int, _at_least(1, "Days after which finished runs, and one-off jobs with them, leave.")
     ] = 30
+
+    def windows(self) -> dict[str, int]:
+        """`pools`, read: how many runs of each may be on the bus at once."""
+        pairs = (each.split("=") for each in self.pools.split(","))
+        return {name: int(window) for name, window in pairs}
 
     def __repr__(self) -> str:
         """Every value but the secret ones, so that a settings object may be logged."""
