@@ -2,5 +2,6 @@
 
 from lamplighter.stages.run.limits import CLASS_SECONDS, Limits, timeout_of
 from lamplighter.stages.run.runner import Runner
+from lamplighter.stages.run.shift import Shift
 
-__all__ = ["CLASS_SECONDS", "Limits", "Runner", "timeout_of"]
+__all__ = ["CLASS_SECONDS", "Limits", "Runner", "Shift", "timeout_of"]

@@ -5,7 +5,7 @@ prints or never does, ends in its own outcome.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Final
 from uuid import UUID
 
@@ -18,6 +18,7 @@ from lamplighter.stages.run.attempt import Attempt
 from lamplighter.stages.run.context import RunContext
 from lamplighter.stages.run.crew import Crew
 from lamplighter.stages.run.limits import Limits, timeout_of
+from lamplighter.stages.run.shift import Shift, Started
 from lamplighter.stages.run.stop import Stop
 
 # Quick targets end before anybody could ask them to stop.
@@ -32,7 +33,7 @@ class Runner:
     ) -> None:
         self.limits = limits or Limits()
         self.alarms = Alarms()
-        self._targets = targets
+        self.targets = targets
         self._logs = logs
         self._secrets = secrets
         self._crew = Crew(self.limits.places, self.limits.most_abandoned)
@@ -53,21 +54,17 @@ class Runner:
 
         What waits for a place when the runner closes, or is exhausted, comes back RELEASED.
         """
-        ended: SimpleQueue[Outcome] = SimpleQueue()
-        quick: list[tuple[Claimed, Found]] = []
-        at_once: list[Outcome] = []
-        for run in batch:
-            try:
-                found = self._targets.find(run)
-            except Exception as error:  # noqa: BLE001 - a document may be anything
-                at_once.append(verdicts.refused(run, error, self.limits))
-                continue
-            if found.quick:
-                quick.append((run, found))
-            else:
-                self._start(run, found, ended)
-        slow = len(batch) - len(quick) - len(at_once)
-        return self._outcomes(at_once, quick, ended, slow)
+        shift = self.shift()
+        started = shift.start(batch)
+        return _outcomes(shift, started)
+
+    def shift(self) -> Shift:
+        """For whoever starts more while the first are still running."""
+        return Shift(self)
+
+    def running(self) -> list[UUID]:
+        """What is here: waiting for a place, running, or about to be reported."""
+        return list(self._attempts)
 
     def cancel(self, run_ids: Iterable[UUID]) -> set[UUID]:
         """Stop those of these runs that are here, and say which they are. May be repeated."""
@@ -93,7 +90,9 @@ class Runner:
     def abandoned(self, attempt: Attempt) -> None:
         self._crew.abandon(attempt)
 
-    def _start(self, run: Claimed, found: Found, ended: "SimpleQueue[Outcome]") -> None:
+    def place(self, run: Claimed, found: Found, ended: "SimpleQueue[Outcome]") -> None:
+        """Run it in a thread, as soon as there is a place."""
+
         def deliver(attempt: Attempt, outcome: Outcome) -> None:
             if self._attempts.get(run.run_id) is attempt:
                 del self._attempts[run.run_id]
@@ -103,22 +102,7 @@ class Runner:
         self._attempts[run.run_id] = attempt
         self._crew.give(attempt)
 
-    def _outcomes(
-        self,
-        at_once: list[Outcome],
-        quick: Sequence[tuple[Claimed, Found]],
-        ended: "SimpleQueue[Outcome]",
-        slow: int,
-    ) -> Iterator[list[Outcome]]:
-        at_once += [self._run_quick(run, found) for run, found in quick]
-        if at_once:
-            yield at_once
-        while slow:
-            handful = [ended.get(), *_drained(ended)]
-            slow -= len(handful)
-            yield handful
-
-    def _run_quick(self, run: Claimed, found: Found) -> Outcome:
+    def run_quick(self, run: Claimed, found: Found) -> Outcome:
         """In the caller's own thread: handing it to another would cost more than it does."""
         context = self.context(run, _NEVER)
         try:
@@ -130,9 +114,11 @@ class Runner:
         return verdicts.outcome_of(ending, context, self.limits)
 
 
-def _drained(ended: "SimpleQueue[Outcome]") -> Iterator[Outcome]:
-    while True:
-        try:
-            yield ended.get_nowait()
-        except Empty:
-            return
+def _outcomes(shift: Shift, started: Started) -> Iterator[list[Outcome]]:
+    if started.ended:
+        yield started.ended
+    awaited = started.placed
+    while awaited:
+        handful = shift.wait()
+        awaited -= len(handful)
+        yield handful
