@@ -4,7 +4,7 @@ from typing import Any
 
 from lamplighter import wiring
 from lamplighter.contracts.http_api import Api
-from lamplighter.stages import preview, query, stats
+from lamplighter.stages import logs, preview, query, stats
 
 api = Api(
     "query",
@@ -17,6 +17,7 @@ api = Api(
         "GET /jobs/{job_id}/explain": query.get_explain,
         "GET /runs": query.get_runs,
         "GET /runs/{run_id}": query.get_run,
+        "GET /runs/{run_id}/log": logs.get_log,
         "GET /runs/{run_id}/explain": query.get_run_explain,
         "POST /schedules/preview": preview.post_preview,
         "GET /stats": stats.get_stats,

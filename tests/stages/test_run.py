@@ -48,6 +48,9 @@ class BrokenLogs:
     def open(self, name: LogName) -> LogWriter:  # noqa: ARG002
         raise LogsUnavailable("the store is away")
 
+    def url(self, name: LogName) -> str:
+        return name.key
+
     def read(self, url: str, offset: int = 0, limit: int = 0) -> bytes:  # noqa: ARG002
         raise LogsUnavailable("the store is away")
 

@@ -52,6 +52,9 @@ class NoLogs:
     def open(self, name: Any) -> Any:
         raise OSError(f"no log for {name.fence}")
 
+    def url(self, name: Any) -> str:
+        raise OSError(f"no log for {name.fence}")
+
     def read(self, url: str, offset: int = 0, limit: int = 0) -> bytes:
         raise OSError(f"{url} {offset} {limit}")
 

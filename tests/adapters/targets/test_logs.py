@@ -42,12 +42,14 @@ def name(fence: int = 1, tenant: str = "acme") -> LogName:
 
 
 def test_a_log_is_read_as_it_was_written(logs: Logs) -> None:
-    writer = logs.open(name())
+    log = name(tenant="acme & söhne")
+    writer = logs.open(log)
     writer.write(b"one\n")
     writer.write(b"\xff\x00two")
 
     url = writer.close()
 
+    assert url == logs.url(log)
     assert logs.read(url) == b"one\n\xff\x00two"
     assert logs.read(url, offset=4, limit=3) == b"\xff\x00t"
     assert logs.read(url, offset=100) == b""

@@ -41,6 +41,10 @@ class RunNotHeld(LamplighterError):
     """The run is not held, or no longer: there is nothing to decide."""
 
 
+class LogNotFound(LamplighterError):
+    """The run has no log, or none that is still kept."""
+
+
 class NoSuchRoute(LamplighterError):
     """Nothing lives at this path. docs/api.md lists what does."""
 
@@ -58,6 +62,7 @@ STATUS_OF: Final[Mapping[type[LamplighterError], HTTPStatus]] = {
     NoSuchRoute: HTTPStatus.NOT_FOUND,
     JobNotFound: HTTPStatus.NOT_FOUND,
     RunNotFound: HTTPStatus.NOT_FOUND,
+    LogNotFound: HTTPStatus.NOT_FOUND,
     MethodNotAllowed: HTTPStatus.METHOD_NOT_ALLOWED,
     JobEnded: HTTPStatus.CONFLICT,
     RunNotHeld: HTTPStatus.CONFLICT,

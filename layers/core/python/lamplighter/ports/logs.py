@@ -45,6 +45,9 @@ class LogWriter(Protocol):
 class Logs(Protocol):
     def open(self, name: LogName) -> LogWriter: ...
 
+    def url(self, name: LogName) -> str:
+        """Where a log of this name is, or will be."""
+
     def read(self, url: str, offset: int = 0, limit: int = 1024 * 1024) -> bytes:
         """A piece of a log, empty at its end. LogsUnavailable if there is none, or not ours."""
 

@@ -13,6 +13,7 @@ from lamplighter.domain.run import Due
 from lamplighter.domain.schedule import Calendar, Schedule, first_fire, next_fire, validate
 from lamplighter.domain.target import parse_target, redacted
 from lamplighter.ports.ledger_queries import QueryLedger
+from lamplighter.ports.logs import Logs
 
 Target = dict[str, Any]
 Calendars = Mapping[str, Calendar]
@@ -33,6 +34,7 @@ class Desk(msgspec.Struct, frozen=True):
     check_target: Callable[[Target], object] = parse_target
     show_target: Callable[[Target], Target] = redacted
     hint: Callable[[Sequence[Due]], None] = tell_nobody
+    logs: Logs | None = None
 
     def calendars(self, tenant: str, schedule: Schedule) -> Calendars:
         """Asked for only where the schedule uses one."""

@@ -11,6 +11,9 @@ class FolderLogs:
     def __init__(self, folder: Path) -> None:
         self._folder = folder.resolve()
 
+    def url(self, name: LogName) -> str:
+        return (self._folder / name.key).as_uri()
+
     def open(self, name: LogName) -> "FileLog":
         path = self._folder / name.key
         try:

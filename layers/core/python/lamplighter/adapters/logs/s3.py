@@ -21,6 +21,9 @@ class S3Logs:
         self._clients = clients
         self._prefix = prefix
 
+    def url(self, name: LogName) -> str:
+        return f"s3://{self._bucket}/{self._prefix}/{name.key}"
+
     def open(self, name: LogName) -> "S3Log":
         return S3Log(self._client(), self._bucket, f"{self._prefix}/{name.key}")
 
