@@ -99,7 +99,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     places: Annotated[int, _at_least(1, "Runs that one worker executes at the same time.")] = 32
     longest_seconds: Annotated[
         int, _at_least(1, "Longest that a run may take in this worker's pool.")
-    ] = 86_400
+    ] = 300
     default_target: Annotated[
         str, Meta(min_length=1, description="The Python handler of jobs that name no target.")
     ] = "builtin.echo"

@@ -1,26 +1,51 @@
-"""The one place where adapters are built from settings: lazily, once per process."""
+"""The one place where adapters are built from settings: lazily, once per process.
+
+Drivers take longer to import than all the rest, so each is imported by the part that needs it: a
+function that only reads starts without Kafka's.
+"""
 
 import os
+import socket
 import threading
 from collections.abc import Callable
-from functools import cache, wraps
-from typing import TYPE_CHECKING, TypeVar
+from functools import cache as remember
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from uuid import uuid4
 
+from lamplighter import fail_points
+from lamplighter.ports.bus import Bus, Consumer
+from lamplighter.ports.logs import Logs
+from lamplighter.ports.target import Secrets
+from lamplighter.settings import Bus as BusKind
 from lamplighter.settings import InvalidSettings, Settings, load
+from lamplighter.settings import Secrets as SecretsKind
 from lamplighter.stages.clock import LedgerClock
 from lamplighter.stages.desk import Desk
+from lamplighter.stages.execute import Executor
+from lamplighter.stages.presence import Presence
+from lamplighter.stages.report import Reporter
+from lamplighter.stages.run import Limits, Runner
+from lamplighter.stages.work import Doubts, Work
 
 if TYPE_CHECKING:
     from lamplighter.adapters.postgres.listing import PostgresQueryLedger
+    from lamplighter.adapters.targets.aws.clients import Clients
+    from lamplighter.adapters.valkey.cache import ValkeyCache
+    from lamplighter.adapters.valkey.client import Client
+    from lamplighter.adapters.valkey.queue import ValkeyQueue
+    from lamplighter.stages.attend import Worker
+    from lamplighter.stages.watch import Watcher
 
 T = TypeVar("T")
 
-_building = threading.RLock()
+_building: Final = threading.RLock()
 
 
 def once(build: Callable[[], T]) -> Callable[[], T]:
     """Built when first asked for, by whichever thread asks first; a failure is tried again."""
-    built = cache(build)
+    built = remember(build)
 
     @wraps(build)
     def get() -> T:
@@ -32,25 +57,191 @@ def once(build: Callable[[], T]) -> Callable[[], T]:
 
 @once
 def settings() -> Settings:
-    return load(os.environ)
+    given = load(os.environ)
+    if given.fail_point:
+        fail_points.arm(given.fail_point)
+    return given
+
+
+@once
+def process() -> str:
+    """Who this process is, among all that ever were: worker and lease holder."""
+    return f"{socket.gethostname()[:40]}-{os.getpid()}-{uuid4().hex[:8]}"
 
 
 @once
 def ledger() -> "PostgresQueryLedger":
-    # The driver takes longer to import than all the rest: only who reaches for it waits for it.
     from lamplighter.adapters.postgres.database import Bounds
     from lamplighter.adapters.postgres.listing import PostgresQueryLedger
 
     given = settings()
-    if given.database_url is None:
-        raise InvalidSettings("LAMPLIGHTER_DATABASE_URL is not set. Give the ledger's URL.")
     bounds = Bounds(
         given.statement_timeout_ms, given.lock_timeout_ms, given.idle_in_transaction_timeout_ms
     )
-    return PostgresQueryLedger(given.database_url, max_size=given.pool_max_size, bounds=bounds)
+    return PostgresQueryLedger(database_url(), max_size=given.pool_max_size, bounds=bounds)
+
+
+def database_url() -> str:
+    return _required("LAMPLIGHTER_DATABASE_URL", settings().database_url)
+
+
+@once
+def clock() -> LedgerClock:
+    return LedgerClock(ledger().now)
+
+
+@once
+def _valkey() -> "Client":
+    from lamplighter.adapters.valkey.client import Client
+
+    url = _required("LAMPLIGHTER_VALKEY_URL", settings().valkey_url)
+    return Client(url, cell=settings().cell)
+
+
+@once
+def queue() -> "ValkeyQueue":
+    from lamplighter.adapters.valkey.queue import ValkeyQueue
+
+    return ValkeyQueue(_valkey())
+
+
+@once
+def cache() -> "ValkeyCache":
+    from lamplighter.adapters.valkey.cache import ValkeyCache
+
+    return ValkeyCache(_valkey())
+
+
+@once
+def bus() -> Bus:
+    given = settings()
+    if given.bus is BusKind.KAFKA:
+        from lamplighter.adapters.kafka.bus import KafkaBus
+        from lamplighter.adapters.kafka.config import KafkaAccess
+
+        servers = given.kafka_bootstrap_servers
+        return KafkaBus(KafkaAccess(_required("LAMPLIGHTER_KAFKA_BOOTSTRAP_SERVERS", servers)))
+    from lamplighter.adapters.streams.bus import StreamsBus
+
+    return StreamsBus(_required("LAMPLIGHTER_VALKEY_URL", given.valkey_url))
+
+
+@once
+def _clients() -> "Clients":
+    from lamplighter.adapters.targets.aws.clients import Clients
+
+    return Clients()
+
+
+@once
+def logs() -> Logs:
+    if bucket := settings().log_bucket:
+        from lamplighter.adapters.logs.s3 import S3Logs
+
+        return S3Logs(bucket, _clients())
+    from lamplighter.adapters.logs.folder import FolderLogs
+
+    return FolderLogs(Path(settings().data_dir) / "runs")
+
+
+@once
+def secrets() -> Secrets:
+    from lamplighter.adapters.targets.secrets import FolderSecrets, ManagedSecrets
+
+    if settings().secrets is SecretsKind.AWS:
+        return ManagedSecrets(_clients())
+    return FolderSecrets(Path(settings().data_dir) / "secrets")
+
+
+@once
+def runner() -> Runner:
+    from lamplighter.adapters.targets.http.sending import DirectSender
+    from lamplighter.adapters.targets.python.handlers import Handlers
+    from lamplighter.adapters.targets.registry import Registry, all_targets
+
+    given = settings()
+    modules = [each for each in given.handler_modules.split(",") if each]
+    targets = all_targets(
+        handlers=Handlers(modules, modules),
+        clients=_clients(),
+        sender=DirectSender(allow_private=given.allow_private_addresses),
+        signing_secret=given.webhook_secret,
+    )
+    limits = Limits(places=given.places, longest_seconds=given.longest_seconds)
+    return Runner(Registry(targets, _default_target()), logs(), secrets(), limits)
+
+
+def _default_target() -> dict[str, Any]:
+    return {"type": "python", "handler": settings().default_target}
+
+
+@once
+def _doubts() -> Doubts:
+    return Doubts()
+
+
+def work() -> Work:
+    """Of one batch; its runs share the places of the process."""
+    reporter = Reporter(ledger(), bus(), now=clock().now)
+    return Work(
+        ledger(), reporter, runner(), worker_id=process(), now=clock().now, doubts=_doubts()
+    )
+
+
+@once
+def executor() -> Executor:
+    presence().start()
+    return Executor(runner(), work)
+
+
+@once
+def presence() -> Presence:
+    return Presence(
+        ledger(),
+        cache(),
+        bus(),
+        runner(),
+        worker_id=process(),
+        pool=settings().pool,
+        now=clock().now,
+    )
+
+
+def worker() -> "Worker":
+    from lamplighter.contracts.topics import job_runs_topics
+    from lamplighter.stages.attend import Worker
+    from lamplighter.stages.capacity import executor_group
+
+    pool = settings().pool
+    topics = [topic.name for topic in job_runs_topics(pool)]
+    consumer: Consumer = bus().consumer(executor_group(pool), topics)
+    presence().start()
+    return Worker(bus(), consumer, runner(), work())
+
+
+def watcher() -> "Watcher":
+    from datetime import timedelta
+
+    from lamplighter.stages.capacity import Window
+    from lamplighter.stages.watch import Watcher
+
+    return Watcher(
+        ledger(),
+        queue(),
+        bus(),
+        holder=process(),
+        window=Window(bus(), settings().windows()),
+        retention=timedelta(days=settings().retention_days),
+    )
 
 
 @once
 def desk() -> Desk:
     """What submit and query serve people with."""
-    return Desk(ledger=ledger(), now=LedgerClock(ledger().now).now)
+    return Desk(ledger=ledger(), now=clock().now, hint=queue().add, logs=logs())
+
+
+def _required(variable: str, value: str | None) -> str:
+    if value is None:
+        raise InvalidSettings(f"{variable} is not set. This function cannot work without it.")
+    return value

@@ -4,12 +4,14 @@ Every function that reads a topic gets this shape, whatever the bus: on AWS from
 machine from a reader that stands in for it. So both directions live here.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from lamplighter.ports.bus import Headers, Record
+
+T = TypeVar("T")
 
 
 class _Record(msgspec.Struct, gc=False, rename="camel"):
@@ -95,6 +97,24 @@ def decode_event(event: Mapping[str, Any]) -> list[Record]:
 
 def _headers(wire: list[dict[str, Any]]) -> Headers:
     return tuple((name, _bytes(numbers)) for each in wire for name, numbers in each.items())
+
+
+class Read(msgspec.Struct, Generic[T], frozen=True):
+    """Records that could be read, with what they say; and those that could not, with why."""
+
+    good: list[tuple[Record, T]]
+    unreadable: list[tuple[Record, str]]
+
+
+def read_each(records: Iterable[Record], read: Callable[[bytes], T]) -> Read[T]:
+    """A record that cannot be read will not be readable next time: it must not hold up others."""
+    found: Read[T] = Read([], [])
+    for record in records:
+        try:
+            found.good.append((record, read(record.value)))
+        except msgspec.MsgspecError as problem:
+            found.unreadable.append((record, str(problem)))
+    return found
 
 
 # Java's bytes are signed, and so are AWS's numbers. Nearly all headers are ASCII, where that is the

@@ -1,88 +1,88 @@
 """Execute: claim a batch, run it, report it. Never trusts the message: the claim decides."""
 
+import logging
+import math
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import datetime
-from uuid import UUID, uuid4
+from typing import Final
 
 import msgspec
 
-from lamplighter.contracts.messages import JobEvent, RunMessage, encode, ended, running
-from lamplighter.contracts.topics import JOB_EVENTS
-from lamplighter.domain.run import Claimed, Outcome, Refusal
-from lamplighter.ports.bus import Bus, BusUnavailable, Message
-from lamplighter.ports.ledger import Ledger
+from lamplighter.contracts.messages import RunMessage
+from lamplighter.domain.errors import LedgerUnavailable
 from lamplighter.stages.run import Runner
+from lamplighter.stages.work import Begun, Work
+
+_log: Final = logging.getLogger("lamplighter.execute")
+# While all places are taken, some other batch of this process may free one at any moment.
+_LOOK_SECONDS: Final = 0.02
+_MOST_AT_ONCE: Final = 5_000
 
 
 class Executed(msgspec.Struct):
-    """What a batch came to."""
+    """What a batch came to. `left` was never claimed: deliver it again."""
 
-    claimed: int
-    refused: dict[UUID, Refusal]
-    reported: int = 0  # to the bus
-    recorded: int = 0  # to the ledger itself, as the bus was away
+    claimed: int = 0
+    refused: dict[str, int] = {}
+    left: list[RunMessage] = []
 
 
 class Executor:
-    def __init__(  # noqa: PLR0913 - two ports, a runner, and each knob by its name
-        self,
-        ledger: Ledger,
-        bus: Bus,
-        runner: Runner,
-        *,
-        worker_id: str,
-        now: Callable[[], datetime],
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._ledger, self._bus, self._runner = ledger, bus, runner
-        self._worker_id = worker_id
-        self._now = now
-        self._sleep = sleep
+    """Many batches at once, if need be: each call has its own work, and all share the places."""
 
-    def execute(self, messages: Sequence[RunMessage]) -> Executed:
-        claim_id = uuid4()
-        tickets = [message.ticket() for message in messages]
-        answer = self._ledger.claim(self._worker_id, claim_id, tickets)
-        self._runner.cancel(answer.cancelled)
-        result = Executed(len(answer.claimed), answer.refused)
-        due = self._when_due(answer.claimed)
-        started = {run.run_id: running(run, self._worker_id, self._now()) for run in due}
-        self._tell(list(started.values()))
-        for outcomes in self._runner.run_batch(due):
-            self._report(started, outcomes, result)
-        if started and result.recorded == 0:
-            # Every outcome is on the bus: what never arrives is taken back after a while.
-            self._ledger.mark_reported([claim_id])
+    def __init__(
+        self,
+        runner: Runner,
+        work: Callable[[], Work],
+        *,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._runner = runner
+        self._work = work
+        self._steady = steady
+        self._appetite = Appetite()
+
+    def execute(self, messages: Sequence[RunMessage], seconds: float = math.inf) -> Executed:
+        """Returns when all of it has ended; what found no place in `seconds` is left."""
+        work = self._work()
+        result = Executed()
+        refused: Counter[str] = Counter()
+        rest = list(messages)
+        end = self._steady() + seconds
+        while rest or work.open:
+            if rest and self._steady() > end:
+                result.left, rest = rest, []
+            elif rest and (room := self._appetite.room(self._runner.free)):
+                chunk, rest = rest[:room], rest[room:]
+                try:
+                    begun = work.begin(chunk)
+                except LedgerUnavailable as away:
+                    _log.warning("%d runs not claimed: %s", len(chunk) + len(rest), away)
+                    result.left, rest = chunk + rest, []
+                    continue
+                self._appetite.learn(begun, len(chunk))
+                result.claimed += begun.claimed
+                refused.update(why.value for why in begun.refused.values())
+            else:
+                work.report(_LOOK_SECONDS if rest else None)
+        result.refused = dict(refused)
         return result
 
-    def _when_due(self, claimed: Sequence[Claimed]) -> Sequence[Claimed]:
-        """A claim may come a little before its time; the work may not."""
-        latest = max((run.due_at for run in claimed), default=None)
-        if latest is not None and (early := (latest - self._now()).total_seconds()) > 0:
-            self._sleep(early)
-        return claimed
 
-    def _report(
-        self, started: dict[UUID, JobEvent], outcomes: Sequence[Outcome], result: Executed
-    ) -> None:
-        """To the bus; where that is away, to the ledger, which the recorder would have told."""
-        now = self._now()
-        events = [ended(started[each.run_id], each, now) for each in outcomes]
-        try:
-            self._bus.publish(_messages(events))
-            result.reported += len(outcomes)
-        except BusUnavailable:
-            self._ledger.finish(outcomes)
-            result.recorded += len(outcomes)
+class Appetite:
+    """How many to claim at once: what can start now, and more while all of it is quick.
 
-    def _tell(self, events: Sequence[JobEvent]) -> None:
-        """News for readers: nothing depends on their arrival."""
-        try:
-            self._bus.publish(_messages(events))
-        except BusUnavailable:
-            return
+    A claimed run that waits for a place would be late on our account, and others might have had
+    one. A quick run needs no place; which ones are quick is known only after the claim.
+    """
 
+    def __init__(self) -> None:
+        self._beyond = 0
 
-def _messages(events: Sequence[JobEvent]) -> list[Message]:
-    return [Message(JOB_EVENTS.name, encode(event), event.job_id.bytes) for event in events]
+    def room(self, free: int) -> int:
+        return max(free, self._beyond) if free else 0
+
+    def learn(self, begun: Begun, asked: int) -> None:
+        quick = begun.placed == 0
+        self._beyond = min(_MOST_AT_ONCE, max(self._beyond, 2 * asked)) if quick else 0

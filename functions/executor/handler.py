@@ -1,0 +1,33 @@
+"""Executor: runs what is due. After the watcher on a job's way; the recorder comes next."""
+
+import logging
+from typing import Any
+
+from lamplighter import wiring
+from lamplighter.contracts.dead_letters import dead_letter
+from lamplighter.contracts.messages import read_run
+from lamplighter.contracts.msk import answer, decode_event, read_each
+
+_log = logging.getLogger("lamplighter.executor")
+# Of the time that Lambda gives: a run that starts may take as long as its pool allows.
+_MARGIN_SECONDS = 10.0
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """A batch of runs in; out those that found no place, to be delivered again."""
+    read = read_each(decode_event(event), read_run)
+    for record, why in read.unreadable:
+        wiring.bus().publish([dead_letter(record, why, "executor")])
+    by_run = {message.run_id: record for record, message in read.good}
+    left = context.get_remaining_time_in_millis() / 1000
+    executed = wiring.executor().execute(
+        [message for _, message in read.good],
+        left - wiring.settings().longest_seconds - _MARGIN_SECONDS,
+    )
+    _log.info(
+        "batch executed: claimed %d, refused %s, left %d",
+        executed.claimed,
+        executed.refused,
+        len(executed.left),
+    )
+    return answer(by_run[message.run_id] for message in executed.left)

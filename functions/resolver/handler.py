@@ -1,0 +1,23 @@
+"""Resolver: frees what waited for a run that has ended. The last on a job's way."""
+
+from typing import Any
+
+from lamplighter import wiring
+from lamplighter.contracts.dead_letters import dead_letter
+from lamplighter.contracts.messages import read_dependency
+from lamplighter.contracts.msk import answer, decode_event, read_each
+from lamplighter.domain.errors import LedgerUnavailable
+from lamplighter.stages.resolve import resolve
+
+
+def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda's
+    """A batch of endings in; without the ledger, all of it out, to be delivered again."""
+    records = decode_event(event)
+    read = read_each(records, read_dependency)
+    for record, why in read.unreadable:
+        wiring.bus().publish([dead_letter(record, why, "resolver")])
+    try:
+        resolve(wiring.ledger(), wiring.queue(), [ending for _, ending in read.good])
+    except LedgerUnavailable:
+        return answer(records)
+    return answer([])

@@ -1,0 +1,1 @@
+"""Where a job is first written down."""

@@ -1,0 +1,93 @@
+"""Presence: a worker says that it lives, and hears which of its runs somebody wants stopped."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from typing import Final
+
+from lamplighter.contracts.messages import WorkerEvent, WorkerEventType, encode
+from lamplighter.contracts.topics import WORKER_EVENTS
+from lamplighter.domain.errors import LamplighterError, LedgerUnavailable
+from lamplighter.ports.bus import Bus, BusUnavailable, Message
+from lamplighter.ports.cache import Cache
+from lamplighter.ports.ledger import Ledger
+from lamplighter.ports.queue import QueueUnavailable
+from lamplighter.stages.run import Runner
+
+_log: Final = logging.getLogger("lamplighter.presence")
+# Silence of 15 s costs a worker its runs.
+IDLE_SECONDS: Final = 5.0
+BUSY_SECONDS: Final = 2.0
+# How soon a running job hears that it was cancelled, while Valkey is there to say so.
+LISTEN_SECONDS: Final = 0.25
+
+
+class Presence:
+    """One per worker process. The thread lives as long as the process: it holds nothing up."""
+
+    def __init__(  # noqa: PLR0913 - its ports, and who it is
+        self,
+        ledger: Ledger,
+        cache: Cache,
+        bus: Bus,
+        runner: Runner,
+        *,
+        worker_id: str,
+        pool: str,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._ledger, self._cache, self._bus, self._runner = ledger, cache, bus, runner
+        self._worker_id, self._pool = worker_id, pool
+        self._now = now
+        self._stopping = threading.Event()
+        self._beaten_at = float("-inf")
+
+    def start(self) -> None:
+        threading.Thread(target=self._attend, name="presence", daemon=True).start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._tell(WorkerEventType.STOPPED)
+
+    def _attend(self) -> None:
+        self._tell(WorkerEventType.REGISTERED)
+        while True:
+            try:
+                busy = self.look()
+            except LamplighterError as error:
+                _log.warning("no sign of life was taken: %s", error)
+                busy = bool(self._runner.running())
+            if self._stopping.wait(LISTEN_SECONDS if busy else 1.0):
+                return
+
+    def look(self) -> bool:
+        """One turn: listen, and say that we live when it is time to. Whether anything runs here."""
+        running = self._runner.running()
+        if running:
+            with suppress(QueueUnavailable):  # the heartbeat's answer says the same, later
+                self._runner.cancel(self._cache.cancelled(running))
+        if time.monotonic() - self._beaten_at >= (BUSY_SECONDS if running else IDLE_SECONDS):
+            self._beat()
+        return bool(running)
+
+    def _beat(self) -> None:
+        self._beaten_at = time.monotonic()
+        capacity = self._runner.limits.places
+        try:
+            self._runner.cancel(self._ledger.heartbeat(self._worker_id, self._pool, capacity))
+        except LedgerUnavailable as away:
+            _log.warning("no heartbeat: %s", away)
+        event = WorkerEvent(WorkerEventType.REGISTERED, self._worker_id, self._pool, self._now())
+        with suppress(QueueUnavailable):
+            self._cache.put_worker_statuses({self._worker_id: encode(event)})
+
+    def _tell(self, what: WorkerEventType) -> None:
+        try:
+            event = WorkerEvent(what, self._worker_id, self._pool, self._now())
+            key = self._worker_id.encode()
+            self._bus.publish([Message(WORKER_EVENTS.name, encode(event), key)])
+        except (BusUnavailable, LedgerUnavailable) as away:
+            _log.warning("%s was not told: %s", what.value, away)

@@ -1,0 +1,77 @@
+"""Report: how runs went, to the bus; where that is away, to the ledger itself."""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Final
+
+from lamplighter.contracts.messages import JobEvent, encode, ended
+from lamplighter.contracts.topics import JOB_EVENTS
+from lamplighter.domain.errors import LamplighterError, LedgerUnavailable
+from lamplighter.domain.run import Outcome
+from lamplighter.fail_points import FailPoint, fail_point
+from lamplighter.ports.bus import Bus, BusUnavailable, Message
+from lamplighter.ports.ledger import Ledger
+
+_log: Final = logging.getLogger("lamplighter.report")
+_PAUSE_SECONDS: Final = 1.0
+
+Ending = tuple[JobEvent, Outcome]  # how it was announced, and how it went
+
+
+class Reporter:
+    def __init__(
+        self,
+        ledger: Ledger,
+        bus: Bus,
+        *,
+        now: Callable[[], datetime],
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._ledger, self._bus = ledger, bus
+        self._now = now
+        self._sleep = sleep
+
+    def began(self, started: Sequence[JobEvent]) -> None:
+        """News for readers: nothing depends on their arrival."""
+        try:
+            self._bus.publish(_messages(started))
+        except BusUnavailable as away:
+            _log.warning("%d runs began, and nobody was told: %s", len(started), away)
+
+    def ended(self, endings: Sequence[Ending], also: Sequence[JobEvent] = ()) -> bool:
+        """Whether the bus has all of it. Returns only when the bus or the ledger has.
+
+        `also` is news that goes with it: what began and ended in one breath.
+        """
+        fail_point(FailPoint.RUN_ENDED)
+        now = self._now()
+        events = [ended(started, outcome, now) for started, outcome in endings]
+        while True:
+            try:
+                self._bus.publish(_messages([*also, *events]))
+            except LamplighterError as away:
+                _log.warning("%d outcomes not on the bus: %s", len(events), away)
+                if self._write([outcome for _, outcome in endings]):
+                    return False
+                self._sleep(_PAUSE_SECONDS)
+            else:
+                fail_point(FailPoint.REPORT_PUBLISHED)
+                return True
+
+    def _write(self, outcomes: Sequence[Outcome]) -> bool:
+        """Past the recorder; and with the bus away, nobody else would tell the dependents."""
+        try:
+            settled = self._ledger.finish(outcomes)
+            self._ledger.free_dependents(
+                [each.run_id for each in settled if each.state is not None and each.state.is_final]
+            )
+        except LedgerUnavailable as away:
+            _log.warning("%d outcomes not in the ledger either: %s", len(outcomes), away)
+            return False
+        return True
+
+
+def _messages(events: Sequence[JobEvent]) -> list[Message]:
+    return [Message(JOB_EVENTS.name, encode(event), event.job_id.bytes) for event in events]

@@ -1,0 +1,166 @@
+"""Work: one caller's runs, from claim to report. Executor and worker are both built on it."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Final
+from uuid import UUID, uuid4
+
+import msgspec
+
+from lamplighter.contracts.messages import JobEvent, RunMessage, running
+from lamplighter.domain.errors import LedgerUnavailable
+from lamplighter.domain.run import Claimed, Outcome, Refusal, Ticket
+from lamplighter.fail_points import FailPoint, fail_point
+from lamplighter.ports.ledger import Ledger
+from lamplighter.stages.report import Reporter
+from lamplighter.stages.run import Runner
+
+_log: Final = logging.getLogger("lamplighter.work")
+
+
+class Doubts:
+    """Claims whose answer never came. Granted or not, they are asked again, under the same id.
+
+    A run that was granted and not heard of would stay with a worker that lives and knows nothing.
+    """
+
+    def __init__(self) -> None:
+        self._claims: list[tuple[UUID, list[Ticket]]] = []
+
+    def add(self, claim_id: UUID, tickets: list[Ticket]) -> None:
+        self._claims.append((claim_id, tickets))
+
+    def take(self) -> list[tuple[UUID, list[Ticket]]]:
+        taken, self._claims = self._claims, []
+        return taken
+
+
+class Begun(msgspec.Struct, frozen=True):
+    """What a claim came to. `placed` of the claimed took a place and go on running."""
+
+    claimed: int
+    placed: int
+    refused: dict[UUID, Refusal]
+
+
+class Work:
+    """One thread claims and begins; the same one or another reports."""
+
+    def __init__(  # noqa: PLR0913 - its parts, and each knob by its name
+        self,
+        ledger: Ledger,
+        reporter: Reporter,
+        runner: Runner,
+        *,
+        worker_id: str,
+        now: Callable[[], datetime],
+        doubts: Doubts,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._ledger, self._reporter, self._runner = ledger, reporter, runner
+        self._worker_id = worker_id
+        self._now = now
+        self._doubts = doubts
+        self._sleep = sleep
+        self._shift = runner.shift()
+        self._lock = threading.Lock()
+        self._started: dict[UUID, tuple[JobEvent, UUID]] = {}
+        self._claims: dict[UUID, int] = {}
+
+    @property
+    def open(self) -> int:
+        """Runs that were begun and are not yet reported."""
+        return len(self._started)
+
+    def begin(
+        self, messages: Sequence[RunMessage], claimed_all: Callable[[], None] = lambda: None
+    ) -> Begun:
+        """Claim, wait the moment that a claim may be early, and start.
+
+        `claimed_all` is called in between: from there on the ledger knows, and the message may go.
+        """
+        for claim_id, tickets in self._doubts.take():
+            self._begin(claim_id, tickets, lambda: None)
+        return self._begin(uuid4(), [message.ticket() for message in messages], claimed_all)
+
+    def report(self, seconds: float | None) -> int:
+        """Wait so long for a handful of runs to end, and tell of them. How many."""
+        outcomes = self._shift.wait(seconds)
+        if outcomes:
+            self._report(outcomes, [])
+        return len(outcomes)
+
+    def _begin(
+        self, claim_id: UUID, tickets: list[Ticket], claimed_all: Callable[[], None]
+    ) -> Begun:
+        try:
+            answer = self._ledger.claim(self._worker_id, claim_id, tickets)
+        except LedgerUnavailable:
+            self._doubts.add(claim_id, tickets)
+            raise
+        fail_point(FailPoint.CLAIM_GRANTED)
+        self._runner.cancel(answer.cancelled)
+        claimed_all()
+        placed = self._start(claim_id, answer.claimed) if answer.claimed else 0
+        return Begun(len(answer.claimed), placed, answer.refused)
+
+    def _start(self, claim_id: UUID, claimed: Sequence[Claimed]) -> int:
+        self._wait_until_due(claimed)
+        now = self._now()
+        news = [running(run, self._worker_id, now) for run in claimed]
+        with self._lock:
+            self._claims[claim_id] = len(claimed)
+            for run, event in zip(claimed, news, strict=True):
+                self._started[run.run_id] = event, claim_id
+        started = self._shift.start(claimed)
+        # One message to the bus tells of all that began, and of what was over at once.
+        if started.ended:
+            self._report(started.ended, news)
+        else:
+            self._reporter.began(news)
+        return started.placed
+
+    def _wait_until_due(self, claimed: Sequence[Claimed]) -> None:
+        """A claim may come a little before its time; the work may not."""
+        latest = max(run.due_at for run in claimed)
+        if (early := (latest - self._now()).total_seconds()) > 0:
+            self._sleep(early)
+
+    def _report(self, outcomes: Sequence[Outcome], began: Sequence[JobEvent]) -> None:
+        with self._lock:
+            told = [self._started[outcome.run_id] for outcome in outcomes]
+        events = [event for event, _ in told]
+        on_bus = self._reporter.ended(list(zip(events, outcomes, strict=True)), began)
+        reported = self._settle(outcomes, [claim for _, claim in told], on_bus=on_bus)
+        if reported:
+            self._mark(reported)
+
+    def _mark(self, claims: Sequence[UUID]) -> None:
+        """Every outcome is on the bus: what never arrives is taken back after a while."""
+        try:
+            self._ledger.mark_reported(claims)
+        except LedgerUnavailable as away:
+            _log.warning("%d claims not marked as reported: %s", len(claims), away)
+
+    def _settle(
+        self, outcomes: Sequence[Outcome], claims: Sequence[UUID], *, on_bus: bool
+    ) -> list[UUID]:
+        """Claims of which the bus has every outcome by now."""
+        reported: list[UUID] = []
+        with self._lock:
+            for outcome, claim_id in zip(outcomes, claims, strict=True):
+                del self._started[outcome.run_id]
+                left = self._claims.get(claim_id)
+                if left is None:
+                    continue
+                if not on_bus:
+                    del self._claims[claim_id]  # the ledger has seen to it
+                elif left == 1:
+                    del self._claims[claim_id]
+                    reported.append(claim_id)
+                else:
+                    self._claims[claim_id] = left - 1
+        return reported
