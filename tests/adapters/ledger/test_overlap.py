@@ -159,3 +159,29 @@ def test_a_queued_fire_that_ends_makes_way(play: Play, end: str) -> None:
         play.claim(first)
     assert play.state(first).is_final
     assert play.state(later) is RunState.SCHEDULED
+
+
+def test_a_claim_tells_of_the_runs_that_it_ended(play: Play) -> None:
+    first, second = two_fires(play, Overlap.FORBID)
+    assert play.claim(first).ended == []
+
+    [ended] = play.claim(second).ended
+
+    assert (ended.run_id, ended.state) == (second.run_id, RunState.SKIPPED)
+    assert ended.run is not None
+    assert (ended.run.reason, ended.run.tenant) == (SkipReason.OVERLAP, TENANT)
+
+
+def test_a_claim_tells_of_what_made_way_and_of_whom_that_decided(play: Play) -> None:
+    first = play.due_hourly(overlap=Overlap.REPLACE, max_concurrency=1, concurrency_key="c")
+    dependent = following(first.job_id)
+    play.submit(dependent)
+    holder = play.start(play.due(max_concurrency=1, concurrency_key="c"))
+    assert play.claim(first).refused == {first.run_id: Refusal.PARKED}
+    second = play.again(first)
+
+    ended = {each.run_id: each.state for each in play.claim(second).ended}
+
+    waiting = play.only_run(dependent)
+    assert ended == {first.run_id: RunState.SKIPPED, waiting.run_id: RunState.SKIPPED}
+    assert play.state(holder.run_id) is RunState.RUNNING

@@ -11,7 +11,8 @@ from lamplighter.adapters.postgres.listing import PostgresQueryLedger
 from lamplighter.adapters.postgres.migrate import migrate
 from lamplighter.ports.ledger_queries import QueryLedger
 
-_EMPTY = "DELETE FROM job_runs; DELETE FROM schedules; DELETE FROM jobs; DELETE FROM workers;"
+_TABLES = ("job_runs", "schedules", "jobs", "workers", "claims", "stats_minute", "audit_log")
+_EMPTY = "; ".join(f"DELETE FROM {table}" for table in _TABLES)
 
 
 @pytest.fixture(scope="session")

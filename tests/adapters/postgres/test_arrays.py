@@ -31,6 +31,7 @@ KINDS: dict[str, tuple[Pack, SearchStrategy[Any]]] = {
     "uuid": (arrays.uuids, st.uuids()),
     "text": (arrays.texts, st.none() | words),
     "integer": (arrays.ints, st.none() | whole),
+    "bigint": (arrays.bigints, st.none() | st.integers(-(2**63), 2**63 - 1)),
     "boolean": (arrays.bools, st.booleans()),
     "timestamptz": (arrays.instants, st.none() | moments),
     "bytea": (arrays.byte_strings, st.none() | st.binary(max_size=20)),

@@ -7,7 +7,9 @@ from uuid import UUID
 
 import msgspec
 
-from lamplighter.domain.run import Claimed, Outcome, Ticket, Verdict
+from lamplighter.domain.job import Job
+from lamplighter.domain.run import Claimed, NewRun, Outcome, Run, Ticket, Verdict
+from lamplighter.domain.states import RunState
 from lamplighter.ports.queue import Ready
 
 
@@ -31,10 +33,14 @@ class JobEventType(Enum):
     FAILED = "job.failed"
     RETRYING = "job.retrying"
     CANCELLED = "job.cancelled"
+    SKIPPED = "job.skipped"
 
 
 class JobEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """On `job-events`: what happened to a run. One with an `outcome` asks to be recorded."""
+    """On `job-events`: what happened to a run. One with an `outcome` asks to be recorded.
+
+    Without, it is news: the ledger has it already, and `status` is the ledger's word.
+    """
 
     event_type: JobEventType
     job_id: UUID
@@ -49,6 +55,14 @@ class JobEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     due_at: datetime | None = None
     started_at: datetime | None = None
     outcome: Outcome | None = None
+    status: str | None = None
+    reason: str | None = None  # why it was skipped
+    error: str | None = None
+    wake_at: datetime | None = None  # when it is tried again
+
+    @property
+    def state(self) -> RunState | None:
+        return None if self.status is None else RunState.__members__.get(self.status)
 
 
 class DependencyEvent(msgspec.Struct, frozen=True):
@@ -71,12 +85,14 @@ class WorkerEvent(msgspec.Struct, frozen=True):
     worker_id: str
     pool: str
     at: datetime
+    capacity: int = 0
 
 
 _ENCODER: Final = msgspec.json.Encoder()
 _RUN: Final = msgspec.json.Decoder(RunMessage)
 _JOB: Final = msgspec.json.Decoder(JobEvent)
 _DEPENDENCY: Final = msgspec.json.Decoder(DependencyEvent)
+_WORKER: Final = msgspec.json.Decoder(WorkerEvent)
 
 _TOLD_AS: Final = {
     Verdict.SUCCESS: JobEventType.COMPLETED,
@@ -84,6 +100,16 @@ _TOLD_AS: Final = {
     Verdict.TIMED_OUT: JobEventType.FAILED,
     Verdict.CANCELLED: JobEventType.CANCELLED,
     Verdict.RELEASED: JobEventType.SCHEDULED,
+}
+# Other states are nobody's news: their runs go on in a moment, or wait where they are.
+_NEWS: Final = {
+    RunState.SCHEDULED: JobEventType.SCHEDULED,
+    RunState.RETRYING: JobEventType.RETRYING,
+    RunState.SUCCESS: JobEventType.COMPLETED,
+    RunState.FAILED: JobEventType.FAILED,
+    RunState.TIMED_OUT: JobEventType.FAILED,
+    RunState.CANCELLED: JobEventType.CANCELLED,
+    RunState.SKIPPED: JobEventType.SKIPPED,
 }
 
 
@@ -108,6 +134,10 @@ def read_dependency(value: bytes) -> DependencyEvent:
     return _DEPENDENCY.decode(value)
 
 
+def read_worker(value: bytes) -> WorkerEvent:
+    return _WORKER.decode(value)
+
+
 def running(claimed: Claimed, worker_id: str, at: datetime) -> JobEvent:
     return JobEvent(
         event_type=JobEventType.RUNNING,
@@ -129,3 +159,57 @@ def ended(started: JobEvent, outcome: Outcome, at: datetime) -> JobEvent:
     """The worker's report of what `running` announced. What it means is the recorder's to say."""
     told_as = _TOLD_AS[outcome.verdict]
     return msgspec.structs.replace(started, event_type=told_as, outcome=outcome, at=at)
+
+
+def stood(run: Run) -> JobEvent | None:
+    """The news of where a run stands, in the ledger's words and by its clock; None: no news."""
+    told_as = _NEWS.get(run.state)
+    if told_as is None:
+        return None
+    return JobEvent(
+        event_type=told_as,
+        job_id=run.job_id,
+        tenant=run.tenant,
+        at=run.end_time or run.modified_time,
+        run_id=run.run_id,
+        fence=run.fence,
+        attempt=run.attempt_number,
+        worker_id=run.executor_id,
+        pool=run.pool,
+        priority=run.priority,
+        due_at=run.due_at,
+        started_at=run.start_time,
+        status=run.state.name,
+        reason=None if run.reason is None else run.reason.name.lower(),
+        error=run.error_message,
+        wake_at=run.wake_at,
+    )
+
+
+def submitted(job: Job, first_fire: datetime | None, at: datetime) -> JobEvent:
+    """A job was accepted. `due_at` is its first fire, where it has one already."""
+    return JobEvent(
+        event_type=JobEventType.SUBMITTED,
+        job_id=job.job_id,
+        tenant=job.tenant,
+        at=at,
+        pool=job.pool,
+        priority=job.priority,
+        due_at=first_fire,
+    )
+
+
+def scheduled(run: NewRun, at: datetime) -> JobEvent:
+    """A run was written down, for a fire to come."""
+    return JobEvent(
+        event_type=JobEventType.SCHEDULED,
+        job_id=run.job.job_id,
+        tenant=run.job.tenant,
+        at=at,
+        run_id=run.run_id,
+        fence=0,
+        pool=run.pool,
+        priority=run.job.priority,
+        due_at=run.due_at,
+        status=run.state.name,
+    )

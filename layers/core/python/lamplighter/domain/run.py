@@ -61,12 +61,6 @@ class Refusal(Enum):
     CANCELLED = "cancelled"  # its job was cancelled; ended just now
 
 
-class ClaimAnswer(msgspec.Struct, frozen=True):
-    claimed: list[Claimed]
-    refused: dict[UUID, Refusal]
-    cancelled: list[UUID]  # runs of this worker that somebody wants stopped
-
-
 class Verdict(Enum):
     """How an attempt ended, in the worker's words."""
 
@@ -96,16 +90,6 @@ class Recorded(Enum):
     ACCEPTED = "accepted"
     REPEATED = "repeated"  # this very outcome was recorded before
     STALE = "stale"  # an older fence, or a run that is gone: it changed nothing
-
-
-class Settled(msgspec.Struct, frozen=True):
-    """The answer to one outcome: was it accepted, and where does the run stand now."""
-
-    run_id: UUID
-    job_id: UUID | None
-    recorded: Recorded
-    state: RunState | None
-    wake_at: datetime | None = None
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,6 +122,31 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     stdout: str | None = None
     stderr: str | None = None
     log_url: str | None = None
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """The answer to one outcome: was it accepted, and where does the run stand now.
+
+    `run` is the record itself where the ledger had it at hand: always, but for plain successes.
+    """
+
+    run_id: UUID
+    job_id: UUID | None
+    recorded: Recorded
+    state: RunState | None
+    wake_at: datetime | None = None
+    run: Run | None = None
+
+
+def stands(run: Run, recorded: Recorded) -> Settled:
+    return Settled(run.run_id, run.job_id, recorded, run.state, run.wake_at, run)
+
+
+class ClaimAnswer(msgspec.Struct, frozen=True):
+    claimed: list[Claimed]
+    refused: dict[UUID, Refusal]
+    cancelled: list[UUID]  # runs of this worker that somebody wants stopped
+    ended: list[Settled] = []  # by this very claim: skipped, cancelled, replaced
 
 
 class Attempt(msgspec.Struct, frozen=True):

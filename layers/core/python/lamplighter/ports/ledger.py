@@ -26,6 +26,7 @@ from lamplighter.domain.run import (
 )
 from lamplighter.domain.schedule import Calendar
 from lamplighter.domain.states import RunState, SkipReason
+from lamplighter.ports.rollups import Rollups
 
 
 class Lease(msgspec.Struct, frozen=True):
@@ -80,6 +81,12 @@ class Submissions(Protocol):
 
         Refuses unknown upstreams and cycles (InvalidGraph), and a known job id with another
         fingerprint (IdempotencyConflict). A known job with the same fingerprint is left as it is.
+        """
+
+    def reject(self, submissions: Sequence[Submission], reason: str) -> frozenset[UUID]:
+        """Keep jobs that were accepted elsewhere and must be refused here: seen, but never run.
+
+        A job that is known is left as it is. Answers with those that were not.
         """
 
     def add_run(self, tenant: str, job_id: UUID, origin: str, fire: datetime) -> list[Due]:
@@ -247,6 +254,7 @@ class Ledger(
     Leases,
     Calendars,
     Upkeep,
+    Rollups,
     Reads,
     Protocol,
 ):

@@ -15,9 +15,12 @@ from lamplighter.domain.job import Job
 from lamplighter.domain.run import Attempt, Run
 from lamplighter.domain.schedule import Calendar
 from lamplighter.ports.ledger import Cursor, Lease
+from lamplighter.ports.rollups import Rollup
 
 # Who submitted a job id, and the fingerprint of what they sent.
 Identity: TypeAlias = tuple[str, bytes | None]
+# minute, tenant, pool, class, state
+MinuteKey: TypeAlias = tuple[datetime, str, str, int, int]
 
 DAYS_BEHIND = 1
 DAYS_AHEAD = 7
@@ -75,6 +78,7 @@ class Books:
         # The days that can hold runs; True for those that submissions may write to.
         self.days: Table[date, bool] = Table(journal)
         self.loading: Table[str, Cursor] = Table(journal)
+        self.minutes: Table[MinuteKey, Rollup] = Table(journal)
         # Indexes: the runs of a job, and the jobs that wait for one.
         self.runs_of: dict[UUID, Table[UUID, None]] = defaultdict(lambda: Table(journal))
         self.dependents_of: dict[UUID, Table[UUID, None]] = defaultdict(lambda: Table(journal))

@@ -6,12 +6,12 @@ from uuid import UUID
 from lamplighter.adapters.memory import slots
 from lamplighter.adapters.memory.books import Books, Claim
 from lamplighter.adapters.memory.dependents import tell_dependents
-from lamplighter.adapters.memory.runs import put
+from lamplighter.adapters.memory.runs import answer, put
 from lamplighter.adapters.memory.transaction import Transactional
 from lamplighter.domain import transitions
 from lamplighter.domain.judge import Cancel, MayStart, Skip, Turned, expiry, judge
 from lamplighter.domain.outcomes import as_claimed
-from lamplighter.domain.run import ClaimAnswer, Refusal, Run, Ticket
+from lamplighter.domain.run import ClaimAnswer, Recorded, Refusal, Run, Ticket
 from lamplighter.domain.slots import Granted, MustWait, Refused, slot_keys, take_slots
 from lamplighter.domain.states import RunState, SkipReason
 
@@ -24,14 +24,18 @@ class MemoryClaims(Transactional):
         with self._transaction() as books:
             books.workers[worker_id] = books.now
             refused: dict[UUID, Refusal] = {}
+            ended: list[Run] = []
             for ticket in _newest(tickets):
-                why = _claim_one(books, worker_id, claim_id, ticket)
+                why = _claim_one(books, worker_id, claim_id, ticket, ended)
                 if why is not None:
                     refused[ticket.run_id] = why
+                if why in (Refusal.SKIPPED, Refusal.CANCELLED):
+                    ended.append(books.runs[ticket.run_id])
             given = sorted({ticket.run_id for ticket in tickets} - refused.keys())
             runs = [books.runs[run_id] for run_id in given]
             claimed = [as_claimed(run, books.jobs[run.job_id]) for run in runs]
-            return ClaimAnswer(claimed, refused, _to_stop(books, worker_id))
+            ends = [answer(run, Recorded.ACCEPTED) for run in ended]
+            return ClaimAnswer(claimed, refused, _to_stop(books, worker_id), ends)
 
     def heartbeat(self, worker_id: str, pool: str, capacity: int) -> list[UUID]:  # noqa: ARG002 - nobody asks for them here
         with self._transaction() as books:
@@ -45,7 +49,9 @@ def _newest(tickets: Sequence[Ticket]) -> list[Ticket]:
     return list({ticket.run_id: ticket for ticket in ordered}.values())
 
 
-def _claim_one(books: Books, worker_id: str, claim_id: UUID, ticket: Ticket) -> Refusal | None:
+def _claim_one(
+    books: Books, worker_id: str, claim_id: UUID, ticket: Ticket, ended: list[Run]
+) -> Refusal | None:
     """None: the run is this worker's now, or was given to it by this very claim."""
     run = books.runs.get(ticket.run_id)
     if run is None:
@@ -53,7 +59,7 @@ def _claim_one(books: Books, worker_id: str, claim_id: UUID, ticket: Ticket) -> 
     claim = books.claims.get(claim_id, Claim(worker_id, {}))
     if run.state is RunState.RUNNING and claim.fences.get(run.run_id) == run.fence:
         return None
-    why = _judge_one(books, run, ticket.fence) or _take_slots(books, run)
+    why = _judge_one(books, run, ticket.fence) or _take_slots(books, run, ended)
     if why is None:
         run = put(books, transitions.started(books.runs[run.run_id], worker_id, books.now))
         books.claims[claim_id] = Claim(worker_id, {**claim.fences, run.run_id: run.fence})
@@ -75,7 +81,7 @@ def _judge_one(books: Books, run: Run, fence: int) -> Refusal | None:
             return Refusal.CANCELLED
 
 
-def _take_slots(books: Books, run: Run) -> Refusal | None:
+def _take_slots(books: Books, run: Run, ended: list[Run]) -> Refusal | None:
     job = books.jobs[run.job_id]
     slots.queue_in_order(books, job, run)
     keys = slot_keys(job, run.pool)
@@ -84,7 +90,10 @@ def _take_slots(books: Books, run: Run) -> Refusal | None:
         return _overlapping(books, run)
     for key, slot in ruling.taken:
         slots.take(books, key.name, slot, run)
-    return None if isinstance(ruling, Granted) else _park(books, run, ruling)
+    if isinstance(ruling, Granted):
+        return None
+    ended += _park(books, run, ruling)
+    return Refusal.PARKED
 
 
 def _overlapping(books: Books, run: Run) -> Refusal:
@@ -96,14 +105,15 @@ def _overlapping(books: Books, run: Run) -> Refusal:
     return Refusal.SKIPPED
 
 
-def _park(books: Books, run: Run, ruling: MustWait) -> Refusal:
+def _park(books: Books, run: Run, ruling: MustWait) -> list[Run]:
+    """Answers with what had to make way, as far as that has ended, and whom it decided."""
     until = expiry(run, books.jobs[run.job_id])
     put(books, transitions.parked(run, books.now, until))
     slots.join_queue(books, ruling.key, run)
-    ended = [_replace(books, books.runs[rival]) for rival in ruling.replaces]
-    # Nobody is told of these by the answer, so nobody else would tell their dependents.
-    tell_dependents(books, [rival for rival in ended if rival.state.is_final])
-    return Refusal.PARKED
+    rivals = [_replace(books, books.runs[rival]) for rival in ruling.replaces]
+    ended = [rival for rival in rivals if rival.state.is_final]
+    # They are not among the refused, so nobody else would tell their dependents.
+    return ended + tell_dependents(books, ended)
 
 
 def _replace(books: Books, rival: Run) -> Run:

@@ -10,6 +10,7 @@ from lamplighter.adapters.memory.outcomes import MemoryOutcomes
 from lamplighter.adapters.memory.overdue import MemoryOverdue
 from lamplighter.adapters.memory.reads import MemoryReads
 from lamplighter.adapters.memory.reschedule import MemoryReschedule
+from lamplighter.adapters.memory.rollups import MemoryRollups
 from lamplighter.adapters.memory.submissions import MemorySubmissions
 from lamplighter.adapters.memory.upkeep import MemoryUpkeep
 
@@ -26,6 +27,7 @@ class MemoryLedger(
     MemoryLeases,
     MemoryCalendars,
     MemoryUpkeep,
+    MemoryRollups,
     MemoryReads,
 ):
     """Fulfils the port `Ledger`; the conformance suite proves it, and mypy where it is passed."""

@@ -57,13 +57,14 @@ class MemoryListing(Transactional):
                 for worker_id, seen in known[: min(limit, LONGEST_PAGE)]
             ]
 
-    def list_minutes(
-        self,
-        tenant: str,  # noqa: ARG002 - nobody rolls up here
-        since: datetime,  # noqa: ARG002
-        until: datetime,  # noqa: ARG002
-    ) -> list[Minute]:
-        return []
+    def list_minutes(self, tenant: str, since: datetime, until: datetime) -> list[Minute]:
+        with self._transaction() as books:
+            lines = [line for _, line in sorted(books.minutes.items())]
+            return [
+                Minute(*(getattr(line, name) for name in Minute.__struct_fields__))
+                for line in lines
+                if line.tenant == tenant and since <= line.minute < until
+            ]
 
 
 class MemoryQueryLedger(MemoryListing, MemoryLedger):

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from lamplighter.adapters.memory import slots
 from lamplighter.adapters.memory.books import Books
 from lamplighter.domain.ids import fire_of
-from lamplighter.domain.run import Due, NewRun, Recorded, Run, Settled
+from lamplighter.domain.run import Due, NewRun, Recorded, Run, Settled, stands
 from lamplighter.domain.slots import KEPT_WHILE_WAITING
 from lamplighter.domain.states import RunState
 from lamplighter.domain.trigger import blocked_until
@@ -101,4 +101,4 @@ def still_scheduled(books: Books, runs: Iterable[Run]) -> list[Due]:
 
 
 def answer(run: Run, recorded: Recorded) -> Settled:
-    return Settled(run.run_id, run.job_id, recorded, run.state, run.wake_at)
+    return stands(run, recorded)

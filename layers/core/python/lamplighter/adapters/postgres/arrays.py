@@ -38,6 +38,10 @@ class Ints(PackedArray):
     array_oid = 1007
 
 
+class Bigints(PackedArray):
+    array_oid = 1016
+
+
 class Bools(PackedArray):
     array_oid = 1000
 
@@ -65,6 +69,10 @@ def texts(values: Iterable[str | None]) -> Texts:
 
 def ints(values: Iterable[int | None]) -> Ints:
     return Ints(_pack_each(23, values, lambda number: pack(">i", number)))
+
+
+def bigints(values: Iterable[int | None]) -> Bigints:
+    return Bigints(_pack_each(20, values, lambda number: pack(">q", number)))
 
 
 def bools(values: Iterable[bool]) -> Bools:
@@ -115,7 +123,7 @@ def _header(oid: int, length: int) -> bytes:
 
 
 def register(conn: Connection[Any]) -> None:
-    for kind in (Uuids, Texts, Ints, Bools, Instants, Jsons, ByteStrings):
+    for kind in (Uuids, Texts, Ints, Bigints, Bools, Instants, Jsons, ByteStrings):
         conn.adapters.register_dumper(kind, _dumper_of(kind))
 
 

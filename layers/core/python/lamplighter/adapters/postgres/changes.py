@@ -23,7 +23,7 @@ from lamplighter.domain import transitions
 from lamplighter.domain.dependents import follow, upstream_ids
 from lamplighter.domain.errors import InvalidJob, JobEnded, JobNotFound, VersionConflict
 from lamplighter.domain.job import Job, JobStatus
-from lamplighter.domain.run import Recorded, Run, Settled
+from lamplighter.domain.run import Recorded, Run, Settled, stands
 from lamplighter.domain.slots import slot_keys
 from lamplighter.domain.states import RunState
 
@@ -90,9 +90,8 @@ def _cancel_one(locked: LockedRuns, tenant: str, run_id: UUID) -> Settled:
     if run is None or run.tenant != tenant:
         return Settled(run_id, None, Recorded.STALE, None)
     if run.state.is_final or run.state is RunState.CANCELLING:
-        return Settled(run_id, run.job_id, Recorded.REPEATED, run.state)
-    after = locked.put(_cancelled(run, locked.now))
-    return Settled(run_id, run.job_id, Recorded.ACCEPTED, after.state)
+        return stands(run, Recorded.REPEATED)
+    return stands(locked.put(_cancelled(run, locked.now)), Recorded.ACCEPTED)
 
 
 def _cancelled(run: Run, now: datetime) -> Run:

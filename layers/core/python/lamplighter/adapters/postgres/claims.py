@@ -18,7 +18,16 @@ from lamplighter.domain.ids import fire_of
 from lamplighter.domain.judge import Cancel, MayStart, Skip, Turned, expiry, judge
 from lamplighter.domain.outcomes import as_claimed
 from lamplighter.domain.retry import after_loss
-from lamplighter.domain.run import ClaimAnswer, Claimed, Recorded, Refusal, Run, Settled, Ticket
+from lamplighter.domain.run import (
+    ClaimAnswer,
+    Claimed,
+    Recorded,
+    Refusal,
+    Run,
+    Settled,
+    Ticket,
+    stands,
+)
 from lamplighter.domain.slots import (
     Granted,
     Refused,
@@ -45,12 +54,13 @@ class PostgresClaims(PostgresDependents):
             return ClaimAnswer(claimed, {}, cancelled)
         plain = {run.run_id for run in claimed}
         rest = {each.run_id: each.fence for each in tickets if each.run_id not in plain}
-        more, refused, replaced = self._db.run(
+        more, refused, ended = self._db.run(
             lambda cursor: _claim_judged(cursor, worker_id, claim_id, rest)
         )
+        replaced = _replaced(ended)
         if replaced:  # once more for whoever began to wait for them in this very moment
-            self.free_dependents(replaced)
-        return ClaimAnswer(claimed + more, refused, cancelled)
+            ended += self.free_dependents(replaced)
+        return ClaimAnswer(claimed + more, refused, cancelled, ended)
 
     def _claim_plain(
         self, worker_id: str, claim_id: UUID, tickets: Sequence[Ticket]
@@ -90,7 +100,7 @@ class PostgresClaims(PostgresDependents):
 
 def _claim_judged(
     cursor: Cursor[Row], worker_id: str, claim_id: UUID, wanted: Mapping[UUID, int]
-) -> tuple[list[Claimed], dict[UUID, Refusal], list[UUID]]:
+) -> tuple[list[Claimed], dict[UUID, Refusal], list[Settled]]:
     locked = LockedRuns(cursor, wanted, to_claim=True)
     # Under the lock: a repetition may have waited for the very call that it repeats.
     params = {"claim_id": claim_id, "worker_id": worker_id}
@@ -114,16 +124,16 @@ def _claim_judged(
     if started:
         ids = {"run_ids": uuids(run.run_id for run in started)}
         cursor.execute(_SQL["record_claim"], params | ids)
+    ended = [stands(run, Recorded.ACCEPTED) for run in locked.ending()]
     locked.write()
-    # Replaced runs are not in the answer, so nobody else would tell those that wait for them.
-    replaced = [
-        run.run_id
-        for run in locked.runs.values()
-        if run.error_message == REPLACED and run.state.is_final
-    ]
-    tell_dependents(cursor, replaced)
+    # Replaced runs are not among the refused, so nobody else would tell those that wait for them.
+    ended += tell_dependents(cursor, _replaced(ended))
     claimed += [as_claimed(run, locked.jobs[run.run_id]) for run in started]
-    return claimed, refused | waiting, replaced
+    return claimed, refused | waiting, ended
+
+
+def _replaced(ended: Sequence[Settled]) -> list[UUID]:
+    return [each.run_id for each in ended if each.run and each.run.error_message == REPLACED]
 
 
 def _judge_one(cursor: Cursor[Row], locked: LockedRuns, run: Run, fence: int) -> Refusal | None:
@@ -252,5 +262,4 @@ def _lose(locked: LockedRuns, run: Run) -> Settled | None:
         after = transitions.lost(run, ruling, locked.now)
     else:
         return None
-    locked.put(after)
-    return Settled(run.run_id, run.job_id, Recorded.ACCEPTED, after.state, after.wake_at)
+    return stands(locked.put(after), Recorded.ACCEPTED)

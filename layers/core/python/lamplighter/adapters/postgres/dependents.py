@@ -17,7 +17,7 @@ from lamplighter.domain.dependents import UpstreamRun, edge_state, upstream_ids
 from lamplighter.domain.ids import fire_of, first_run_id
 from lamplighter.domain.job import Job
 from lamplighter.domain.policy import EdgeRule, Upstream
-from lamplighter.domain.run import Due, Recorded, Run, Settled
+from lamplighter.domain.run import Due, Recorded, Run, Settled, stands
 from lamplighter.domain.states import RunState
 from lamplighter.domain.trigger import Ready, Skip, blocked_until, missing, verdict
 
@@ -55,10 +55,9 @@ def _waiting_for(cursor: Cursor[Row], upstream_runs: Iterable[UUID]) -> list[UUI
     return [row[0] for row in cursor.execute(_SQL["blocked_runs"], params, binary=True)]
 
 
-def tell_dependents(cursor: Cursor[Row], ended: Sequence[UUID]) -> None:
+def tell_dependents(cursor: Cursor[Row], ended: Sequence[UUID]) -> list[Settled]:
     """Judge what waits for runs that have just ended without anybody being told of it."""
-    if ended:
-        judge_blocked(cursor, _waiting_for(cursor, ended))
+    return judge_blocked(cursor, _waiting_for(cursor, ended)).settled if ended else []
 
 
 def judge_blocked(cursor: Cursor[Row], run_ids: Sequence[UUID]) -> Judged:
@@ -70,10 +69,7 @@ def judge_blocked(cursor: Cursor[Row], run_ids: Sequence[UUID]) -> Judged:
         seen = _upstream_states(cursor, locked, blocked)
         after = [changed for run in blocked if (changed := _judge(locked, run, seen[run.run_id]))]
         locked.write()
-        judged.settled += [
-            Settled(run.run_id, run.job_id, Recorded.ACCEPTED, run.state, run.wake_at)
-            for run in after
-        ]
+        judged.settled += [stands(run, Recorded.ACCEPTED) for run in after]
         judged.due += [_due(run) for run in after if run.state is RunState.SCHEDULED]
         skipped = [run.run_id for run in after if run.state is RunState.SKIPPED]
         run_ids = _waiting_for(cursor, skipped) if skipped else []

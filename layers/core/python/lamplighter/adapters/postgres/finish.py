@@ -12,7 +12,7 @@ from lamplighter.adapters.postgres.locked import LockedRuns
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain import transitions
 from lamplighter.domain.outcomes import after_outcome, is_awaited, is_repeated, may_skip
-from lamplighter.domain.run import Outcome, Recorded, Run, Settled, Verdict
+from lamplighter.domain.run import Outcome, Recorded, Run, Settled, Verdict, stands
 from lamplighter.domain.states import RunState, SkipReason
 
 _SQL = queries("finish")
@@ -87,13 +87,13 @@ def _finish_judged(cursor: Cursor[Row], outcomes: Sequence[Outcome]) -> dict[int
 def _settle(locked: LockedRuns, run: Run, outcome: Outcome) -> Settled:
     if not is_awaited(run, outcome):
         repeated = is_repeated(run, outcome)
-        return _answer(run, Recorded.REPEATED if repeated else Recorded.STALE)
+        return stands(run, Recorded.REPEATED if repeated else Recorded.STALE)
     if outcome.verdict is not Verdict.SUCCESS and outcome.verdict is not Verdict.RELEASED:
         attempt = transitions.attempt_of(run, outcome.verdict.value, outcome.error, locked.now)
         locked.note(attempt)
     draw = random.random()  # noqa: S311 - spreads retries, guards nothing
     after = after_outcome(run, locked.jobs[run.run_id], outcome, locked.now, draw)
-    return _answer(locked.put(after), Recorded.ACCEPTED)
+    return stands(locked.put(after), Recorded.ACCEPTED)
 
 
 def _skip(locked: LockedRuns, run_id: UUID, reason: SkipReason) -> Settled:
@@ -101,10 +101,6 @@ def _skip(locked: LockedRuns, run_id: UUID, reason: SkipReason) -> Settled:
     if run is None:
         return Settled(run_id, None, Recorded.STALE, None)
     if may_skip(run):
-        return _answer(locked.put(transitions.skipped(run, reason, locked.now)), Recorded.ACCEPTED)
+        return stands(locked.put(transitions.skipped(run, reason, locked.now)), Recorded.ACCEPTED)
     repeated = run.state is RunState.SKIPPED and run.reason is reason
-    return _answer(run, Recorded.REPEATED if repeated else Recorded.STALE)
-
-
-def _answer(run: Run, recorded: Recorded) -> Settled:
-    return Settled(run.run_id, run.job_id, recorded, run.state, run.wake_at)
+    return stands(run, Recorded.REPEATED if repeated else Recorded.STALE)

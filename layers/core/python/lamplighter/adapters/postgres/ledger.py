@@ -10,6 +10,7 @@ from lamplighter.adapters.postgres.leases import PostgresLeases
 from lamplighter.adapters.postgres.overdue import PostgresOverdue
 from lamplighter.adapters.postgres.partitions import PostgresUpkeep
 from lamplighter.adapters.postgres.reads import PostgresReads
+from lamplighter.adapters.postgres.rollups import PostgresRollups
 from lamplighter.adapters.postgres.submit import PostgresSubmissions
 
 
@@ -23,6 +24,7 @@ class PostgresLedger(
     PostgresLeases,
     PostgresCalendars,
     PostgresUpkeep,
+    PostgresRollups,
     PostgresReads,
 ):
     def __init__(self, url: str, *, max_size: int = 8, bounds: Bounds | None = None) -> None:

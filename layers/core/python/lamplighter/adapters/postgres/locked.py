@@ -148,6 +148,10 @@ class LockedRuns:
                 self._slotted[run_id] = True
                 self._changed.setdefault(run_id, self.runs[run_id])
 
+    def ending(self) -> list[Run]:
+        """What the next `write` will end."""
+        return [run for run in self._changed.values() if run.state.is_final]
+
     def write(self) -> None:
         """Write every change, then hand on the slots that were given up."""
         self._write_runs()

@@ -10,7 +10,7 @@ from lamplighter.adapters.postgres.keys import Keys
 from lamplighter.adapters.postgres.locked import LockedRuns
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain import transitions
-from lamplighter.domain.run import Recorded, Run, Settled
+from lamplighter.domain.run import Recorded, Run, Settled, stands
 from lamplighter.domain.states import RunState, SkipReason
 
 _HORIZON = queries("horizon")
@@ -49,7 +49,7 @@ def _settle_waiting(cursor: Cursor[Row], run_ids: list[UUID]) -> list[Settled]:
     due = [run for run in locked.runs.values() if run.wake_at and run.wake_at <= locked.now]
     after = [changed for run in due if (changed := _give_up(locked, run))]
     locked.write()
-    return [_answer(run, Recorded.ACCEPTED) for run in after]
+    return [stands(run, Recorded.ACCEPTED) for run in after]
 
 
 def _give_up(locked: LockedRuns, run: Run) -> Run | None:
@@ -67,11 +67,7 @@ def _decide(cursor: Cursor[Row], tenant: str, run_id: UUID, state: RunState) -> 
     if run is None or run.tenant != tenant:
         return Settled(run_id, None, Recorded.STALE, None)
     if run.state is not RunState.HELD:
-        return _answer(run, Recorded.REPEATED if run.state is state else Recorded.STALE)
+        return stands(run, Recorded.REPEATED if run.state is state else Recorded.STALE)
     after = locked.put(transitions.decided(run, state, locked.now))
     locked.write()
-    return _answer(after, Recorded.ACCEPTED)
-
-
-def _answer(run: Run, recorded: Recorded) -> Settled:
-    return Settled(run.run_id, run.job_id, recorded, run.state, run.wake_at)
+    return stands(after, Recorded.ACCEPTED)
