@@ -31,7 +31,7 @@ class RunNotFound(LamplighterError):
 
 
 class JobEnded(LamplighterError):
-    """The job was cancelled; it can be read, not changed. Submit a new one."""
+    """The job was cancelled or rejected; it can be read, not changed. Submit a new one."""
 
 
 class VersionConflict(LamplighterError):

@@ -34,6 +34,7 @@ class Policy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     blocked_seconds: int = 86_400
     critical: bool = False
     metadata: dict[str, Any] = {}
+    rejection: str | None = None  # of a REJECTED job: why. Nobody submits it
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +68,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     def pools(self) -> tuple[str, ...]:
         """Where each fire runs: one run per pool."""
         return self.policy.fan_out or (self.pool,)
+
+
+def rejected(job: Job, reason: str) -> Job:
+    """The job as it is kept for people to see: it never runs, and nobody waits for anybody."""
+    policy = msgspec.structs.replace(job.policy, rejection=reason)
+    return msgspec.structs.replace(job, status=JobStatus.REJECTED, policy=policy, after=())
 
 
 def default_overlap(schedule: Schedule) -> Overlap:

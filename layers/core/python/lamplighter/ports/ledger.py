@@ -45,6 +45,21 @@ class Cursor(msgspec.Struct, frozen=True):
     watermark: datetime
 
 
+class Agenda(msgspec.Struct, frozen=True):
+    """When there is next something to do; None where nothing is in sight."""
+
+    fire_at: datetime | None  # a schedule is to be planned before this
+    wake_at: datetime | None  # a run off schedule is to be woken, or has waited too long
+
+
+class SilentWorker(msgspec.Struct, frozen=True):
+    """A worker that has not been heard of since."""
+
+    worker_id: str
+    pool: str
+    heartbeat_at: datetime
+
+
 class DueSchedule(msgspec.Struct, frozen=True):
     """A schedule that fires within the horizon, with the job that it belongs to."""
 
@@ -112,7 +127,14 @@ class Claims(Protocol):
     def requeue_lost(self, silence: timedelta) -> list[Settled]:
         """Take back the runs of workers silent for so long, each with its next fence.
 
-        A job with `on_ambiguous: hold` has them HELD; the fifth loss ends as FAILED.
+        A job with `on_ambiguous: hold` has them HELD; the fifth loss ends as FAILED, and whoever
+        waits for that run is judged with it: the answer names them too.
+        """
+
+    def forget_workers(self, silence: timedelta) -> list[SilentWorker]:
+        """Strike workers silent for so long off the list; each is named once.
+
+        Not those with claims: their runs are taken back first.
         """
 
 
@@ -121,7 +143,7 @@ class Overdue(Protocol):
         """End what has waited too long, and hand slots to whoever should have had them by now.
 
         Blocked runs end as SKIPPED: upstream_missing, parked ones as SKIPPED: expired, and held
-        ones, after a week, as FAILED.
+        ones, after a week, as FAILED. Whoever waits for those is judged with them.
         """
 
     def decide_held(self, tenant: str, run_id: UUID, state: RunState) -> Settled:
@@ -172,6 +194,9 @@ class Changes(Protocol):
 
 
 class Horizon(Protocol):
+    def agenda(self) -> Agenda:
+        """One glance, for whoever would otherwise ask again and again what is due."""
+
     def due_schedules(self, until: datetime, limit: int) -> list[DueSchedule]: ...
 
     def plan(self, lease: Lease, planned: Sequence[Planned]) -> list[Due]:
@@ -200,6 +225,9 @@ class Horizon(Protocol):
 
 
 class Leases(Protocol):
+    def lease(self, name: str) -> Lease | None:
+        """As it stands, held or run out; None if nobody ever had it. Costs no write."""
+
     def acquire_lease(self, name: str, holder: str, ttl: timedelta) -> Lease | None:
         """Take the lease if it is free or has expired; None while somebody else holds it."""
 

@@ -2,15 +2,22 @@
 
 import time
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
-from lamplighter.domain.ids import EPOCH
+from lamplighter.domain.errors import LedgerUnavailable
+
+
+def this_machine() -> datetime:
+    """The second best clock there is."""
+    return datetime.now(UTC)
 
 
 class LedgerClock:
     """Asking the ledger for every instant would cost a round trip each; its offset drifts slowly.
 
-    The answer belongs to the middle of the round trip that brought it.
+    The answer belongs to the middle of the round trip that brought it. A ledger that is away is
+    asked again a second later; until it answers, the last offset holds. Where there is none yet,
+    `otherwise` says what time it is, and without that nobody does.
     """
 
     def __init__(
@@ -18,24 +25,36 @@ class LedgerClock:
         read: Callable[[], datetime],
         *,
         every: timedelta = timedelta(seconds=10),
+        again: timedelta = timedelta(seconds=1),
         steady: Callable[[], float] = time.monotonic,
+        otherwise: Callable[[], datetime] | None = None,
     ) -> None:
         self._read = read
         self._every = every.total_seconds()
+        self._again = again.total_seconds()
         self._steady = steady
-        self._read_at: float | None = None
-        self._zero = EPOCH
+        self._otherwise = otherwise
+        self._read_next = float("-inf")
+        self._zero: datetime | None = None
 
     def now(self) -> datetime:
-        steady = self._steady()
-        if self._read_at is None or steady - self._read_at >= self._every:
+        if self._steady() >= self._read_next:
             self._measure()
-            steady = self._steady()
-        return self._zero + timedelta(seconds=steady)
+        if self._zero is not None:
+            return self._zero + timedelta(seconds=self._steady())
+        if self._otherwise is None:
+            raise LedgerUnavailable("its clock was never read, and there is no other to go by")
+        return self._otherwise()
 
     def _measure(self) -> None:
         before = self._steady()
-        instant = self._read()
+        try:
+            instant = self._read()
+        except LedgerUnavailable:
+            if self._zero is None and self._otherwise is None:
+                raise
+            self._read_next = self._steady() + self._again
+            return
         after = self._steady()
         self._zero = instant - timedelta(seconds=(before + after) / 2)
-        self._read_at = after
+        self._read_next = after + self._every

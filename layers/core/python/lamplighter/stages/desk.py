@@ -14,6 +14,7 @@ from lamplighter.domain.schedule import Calendar, Schedule, first_fire, next_fir
 from lamplighter.domain.target import parse_target, redacted
 from lamplighter.ports.ledger_queries import QueryLedger
 from lamplighter.ports.logs import Logs
+from lamplighter.stages.defer import Deferral
 
 Target = dict[str, Any]
 Calendars = Mapping[str, Calendar]
@@ -27,7 +28,10 @@ def tell_nobody(_: Sequence[Due]) -> None:
 
 
 class Desk(msgspec.Struct, frozen=True):
-    """`now` is the ledger's clock. `hint` tells the queue of runs that are due soon."""
+    """`now` is the ledger's clock. `hint` tells the queue of runs that are due soon.
+
+    With a `deferral`, jobs are accepted while the ledger is away.
+    """
 
     ledger: QueryLedger
     now: Callable[[], datetime]
@@ -35,6 +39,7 @@ class Desk(msgspec.Struct, frozen=True):
     show_target: Callable[[Target], Target] = redacted
     hint: Callable[[Sequence[Due]], None] = tell_nobody
     logs: Logs | None = None
+    deferral: Deferral | None = None
 
     def calendars(self, tenant: str, schedule: Schedule) -> Calendars:
         """Asked for only where the schedule uses one."""

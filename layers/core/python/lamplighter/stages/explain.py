@@ -45,7 +45,8 @@ def explain_job(job: Job, run: Run | None, facts: Facts) -> str:
         case JobStatus.CANCELLED:
             return f"{name}{past} was cancelled at {at(job.updated_at)} and will not run again."
         case JobStatus.REJECTED:
-            return f"{name} was refused when the ledger came back, and never runs; submit it anew."
+            why = job.policy.rejection or "nobody kept the reason"
+            return f"{name} was refused when the ledger came back, and will not run: {why}."
         case JobStatus.PAUSED:
             since = at(job.updated_at)
             return (

@@ -1,7 +1,8 @@
 """Submit: a body becomes a job with its first run, in one transaction, all or nothing.
 
 A job is first written down in `ledger.submit`. Whatever fails before that line has changed nothing;
-whatever fails after it, the queue's hint for instance, loses nothing.
+whatever fails after it, the queue's hint for instance, loses nothing. While the ledger is away,
+jobs that wait for no others are written down on the bus instead (`stages/defer.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,12 +20,19 @@ from lamplighter.contracts.http_job import new_job
 from lamplighter.contracts.http_keys import Sender, sender_of
 from lamplighter.contracts.http_workflow import at, check_count, check_cycles, keys_of, resolved
 from lamplighter.contracts.jobs import JobBody, NewJobBody, WorkflowBody, given
-from lamplighter.domain.errors import InvalidJob, JobNotFound
+from lamplighter.domain.errors import (
+    InvalidJob,
+    InvalidSchedule,
+    JobNotFound,
+    LedgerUnavailable,
+)
 from lamplighter.domain.job import Job
-from lamplighter.domain.run import Submission
+from lamplighter.domain.run import Accepted, Submission
 from lamplighter.stages.desk import Desk, Timings
 
 _ITEMS = "items"
+# Kept, but not in the ledger yet: no status of a job, since no job can be read by then.
+ACCEPTED = "ACCEPTED"
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -37,10 +45,14 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """The ids in the order of the request. `replayed`: all of it was there already."""
+    """The ids in the order of the request. `replayed`: all of it was there already.
+
+    `deferred`: the bus has it, and the ledger will when it is back.
+    """
 
     job_ids: list[UUID]
     replayed: bool = False
+    deferred: bool = False
 
 
 def accept(desk: Desk, sender: Sender, body: JobBody) -> Receipt:
@@ -93,22 +105,29 @@ def accept_workflow(desk: Desk, sender: Sender, workflow: WorkflowBody) -> tuple
         Draft(ids[key], resolved(body, ids), f"jobs[{n}]", {**note, "workflow_key": key})
         for n, (key, body) in enumerate(zip(keys, workflow.jobs, strict=True))
     ]
-    return workflow_id, _submit(desk, sender, drafts, now)
+    # A graph is the ledger's to check: nobody else accepts one.
+    at_desk = msgspec.structs.replace(desk, deferral=None)
+    return workflow_id, _submit(at_desk, sender, drafts, now)
 
 
 def _submit(desk: Desk, sender: Sender, drafts: Sequence[Draft], now: datetime) -> Receipt:
+    job_ids = [draft.job_id for draft in drafts]
     try:
         submissions = _prepared(desk, sender, drafts, now)
-    except InvalidJob:
-        # What was right when it was accepted may be wrong by now: a time that has passed since.
-        known = _known(desk, sender, drafts)
-        if known is None:
-            raise
-        submissions = known
-    accepted = desk.ledger.submit(submissions)
+    except InvalidJob as error:
+        submissions = _known(desk, sender, drafts, error)
+    accepted = _written(desk, submissions, now)
+    if accepted is None:
+        return Receipt(job_ids, deferred=True)
     desk.tell_queue(accepted.runs, now)
-    replayed = not accepted.created and sender.key is not None
-    return Receipt([draft.job_id for draft in drafts], replayed)
+    return Receipt(job_ids, replayed=not accepted.created and sender.key is not None)
+
+
+def _written(desk: Desk, submissions: Sequence[Submission], now: datetime) -> Accepted | None:
+    """None: deferred. Whether upstreams exist, and close no circle, only the ledger can say."""
+    if desk.deferral is None or any(each.job.after for each in submissions):
+        return desk.ledger.submit(submissions)
+    return desk.deferral.submit(desk.ledger, submissions, now)
 
 
 def _prepared(
@@ -141,15 +160,28 @@ def _job(desk: Desk, sender: Sender, draft: Draft, now: datetime) -> Job:
     return msgspec.structs.replace(job, policy=policy)
 
 
-def _known(desk: Desk, sender: Sender, drafts: Sequence[Draft]) -> list[Submission] | None:
-    """The jobs that an earlier request under this key made, for the ledger to compare."""
+def _known(
+    desk: Desk, sender: Sender, drafts: Sequence[Draft], error: InvalidJob
+) -> list[Submission]:
+    """The jobs that an earlier request under this key made, for the ledger to compare.
+
+    What was right when it was accepted may be wrong by now: a time that has passed since.
+    """
     if sender.key is None:
-        return None
+        raise error
     try:
         jobs = [desk.ledger.job(sender.tenant, draft.job_id) for draft in drafts]
     except JobNotFound:
-        return None
+        raise error from None
+    except LedgerUnavailable:
+        if _may_have_been_right(error):
+            raise
+        raise error from None
     return [Submission(job, fingerprint=sender.fingerprint) for job in jobs]
+
+
+def _may_have_been_right(error: InvalidJob) -> bool:
+    return isinstance(error, InvalidSchedule) or error.field.endswith("expires_at")
 
 
 def post_job(desk: Desk, request: Request) -> Response:
@@ -176,6 +208,12 @@ def post_workflow(desk: Desk, request: Request) -> Response:
     return _created(receipt, {"workflow_id": workflow_id, "jobs": by_key})
 
 
-def _created(receipt: Receipt, body: Any, headers: Mapping[str, str] | None = None) -> Response:
-    replayed = {"Idempotency-Replayed": "true"} if receipt.replayed else {}
-    return Response(HTTPStatus.CREATED, body, {**(headers or {}), **replayed})
+def _created(
+    receipt: Receipt, body: dict[str, Any], headers: Mapping[str, str] | None = None
+) -> Response:
+    told = dict(headers or {})
+    if receipt.deferred:
+        return Response(HTTPStatus.ACCEPTED, {**body, "status": ACCEPTED}, told)
+    if receipt.replayed:
+        told["Idempotency-Replayed"] = "true"
+    return Response(HTTPStatus.CREATED, body, told)

@@ -26,7 +26,7 @@ class MemoryChanges(Transactional):
     def cancel_job(self, tenant: str, job_id: UUID) -> Job:
         with self._transaction() as books:
             job = books.job(tenant, job_id)
-            if job.status is JobStatus.CANCELLED:
+            if job.status >= JobStatus.CANCELLED:
                 return job
             job = _become(books, job, JobStatus.CANCELLED)
             stand_at(books, job, None)
@@ -72,8 +72,8 @@ def _stop(books: Books, run: Run) -> Run | None:
 
 
 def _switch(books: Books, job: Job, status: JobStatus) -> Job:
-    if job.status is JobStatus.CANCELLED:
-        raise JobEnded(f"job {job.job_id} was cancelled; submit a new one")
+    if job.status >= JobStatus.CANCELLED:
+        raise JobEnded(f"job {job.job_id} has ended; submit a new one")
     return job if job.status is status else _become(books, job, status)
 
 

@@ -39,7 +39,7 @@ def _known_above(books: Books, tenant: str, roots: Iterable[UUID]) -> dict[UUID,
 
 
 def _is_live(job: Job, tenant: str) -> bool:
-    return job.tenant == tenant and job.status is not JobStatus.CANCELLED
+    return job.tenant == tenant and job.status < JobStatus.CANCELLED
 
 
 def keep(books: Books, job: Job) -> Job:

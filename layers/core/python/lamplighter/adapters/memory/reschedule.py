@@ -51,8 +51,8 @@ class MemoryReschedule(Transactional):
 
 def _changeable(books: Books, job: Job, expected_version: int) -> Job:
     before = books.job(job.tenant, job.job_id)
-    if before.status is JobStatus.CANCELLED:
-        raise JobEnded(f"job {job.job_id} was cancelled; submit a new one")
+    if before.status >= JobStatus.CANCELLED:
+        raise JobEnded(f"job {job.job_id} has ended; submit a new one")
     if before.version != expected_version:
         raise VersionConflict(
             f"job {job.job_id} is at version {before.version} by now; read it again, then change it"

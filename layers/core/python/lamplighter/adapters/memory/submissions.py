@@ -13,7 +13,7 @@ from lamplighter.adapters.memory.graph import keep, settle
 from lamplighter.adapters.memory.runs import still_scheduled, write_down
 from lamplighter.adapters.memory.transaction import Transactional
 from lamplighter.domain.errors import IdempotencyConflict, JobEnded
-from lamplighter.domain.job import Job, JobStatus
+from lamplighter.domain.job import Job, JobStatus, rejected
 from lamplighter.domain.policy import ScheduleType
 from lamplighter.domain.run import Accepted, Due, Run, Submission, new_runs
 
@@ -29,11 +29,20 @@ class MemorySubmissions(Transactional):
             judge_blocked(books, [run.run_id for run in runs])
             return Accepted(frozenset(fresh), still_scheduled(books, runs))
 
+    def reject(self, submissions: Sequence[Submission], reason: str) -> frozenset[UUID]:
+        with self._transaction() as books:
+            kept = [each for each in submissions if each.job.job_id not in books.jobs]
+            for each in kept:
+                job = rejected(_born(each.job, books.now), reason)
+                books.identities[job.job_id] = (job.tenant, each.fingerprint)
+                keep(books, job)
+            return frozenset(each.job.job_id for each in kept)
+
     def add_run(self, tenant: str, job_id: UUID, origin: str, fire: datetime) -> list[Due]:
         with self._transaction() as books:
             job = books.job(tenant, job_id)
-            if job.status is JobStatus.CANCELLED:
-                raise JobEnded(f"job {job_id} was cancelled; submit a new one")
+            if job.status >= JobStatus.CANCELLED:
+                raise JobEnded(f"job {job_id} has ended; submit a new one")
             runs = new_runs(job, fire, origin=origin)
             write_down(books, runs)
             return still_scheduled(books, [books.runs[run.run_id] for run in runs])

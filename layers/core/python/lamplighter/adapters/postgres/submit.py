@@ -27,7 +27,7 @@ from lamplighter.domain.dependents import (
     upstream_ids,
 )
 from lamplighter.domain.errors import IdempotencyConflict, JobEnded, JobNotFound
-from lamplighter.domain.job import Job, JobStatus
+from lamplighter.domain.job import Job, JobStatus, rejected
 from lamplighter.domain.policy import ScheduleType
 from lamplighter.domain.run import Accepted, Due, NewRun, Submission, new_runs
 from lamplighter.domain.states import RunState
@@ -54,6 +54,13 @@ class PostgresSubmissions:
         except UniqueViolation:
             return self._db.run(lambda cursor: _submit_checked(cursor, distinct))
         return _accepted(runs, rows[0])
+
+    def reject(self, submissions: Sequence[Submission], reason: str) -> frozenset[UUID]:
+        refused = [
+            Submission(rejected(each.job, reason), fingerprint=each.fingerprint)
+            for each in _distinct(submissions)
+        ]
+        return self._db.run(lambda cursor: _reject(cursor, refused))
 
     def add_run(self, tenant: str, job_id: UUID, origin: str, fire: datetime) -> list[Due]:
         def work(cursor: Cursor[Row]) -> list[Due]:
@@ -128,6 +135,14 @@ def _submit_checked(cursor: Cursor[Row], submissions: Sequence[Submission]) -> A
     join_queues(cursor, written)
     freed = _block_dependents(cursor, fresh, written)
     return Accepted(accepted.created, accepted.runs + freed)
+
+
+def _reject(cursor: Cursor[Row], refused: Sequence[Submission]) -> frozenset[UUID]:
+    columns = _columns(refused, [])
+    [row] = cursor.execute(_SQL["insert_jobs"], columns, binary=True).fetchall()
+    kept = frozenset(row[0] or ())
+    cursor.execute(_SQL["reject_jobs"], {"job_ids": uuids(kept)})
+    return kept
 
 
 def _admit(cursor: Cursor[Row], submissions: Sequence[Submission]) -> list[Submission]:
