@@ -23,9 +23,11 @@ from lamplighter.ports.bus import Bus, Consumer, Message, Topic
 BATCH = 1_000
 ROUNDS = 50
 PINGS = 200
+QUESTIONS = 200
 TOPIC = Topic("bench", partitions=20, keyed_by="number")
 PING = Topic("ping", partitions=1, keyed_by="nothing")
 VALUE = b'{"runId":"0190a5f6-7b6c-8b1a-9c3d-1234567890ab","fence":1,"priority":5,"pool":"default"}'
+CLASSES = [Topic(f"class-{n}", partitions=20, keyed_by="number") for n in range(4)]
 GOAL = "goal 20,000"
 
 
@@ -58,7 +60,7 @@ def _kafka() -> Iterator[Bus]:
 
 
 def _measure(name: str, bus: Bus) -> list[Row]:
-    bus.ensure_topics([TOPIC, PING])
+    bus.ensure_topics([TOPIC, PING, *CLASSES])
     batch = [Message(TOPIC.name, VALUE, b"%036d" % n) for n in range(BATCH)]
     _publish(bus, batch, 10)  # a cold JVM says little
     published = _timed(lambda: _publish(bus, batch, ROUNDS))
@@ -74,6 +76,7 @@ def _measure(name: str, bus: Bus) -> list[Row]:
         _row(f"bus {name} consume and commit", "messages/s", total / consumed, GOAL),
         *_latency(f"bus {name} publish one, idle", acknowledged),
         *_latency(f"bus {name} publish to poll, idle", pings),
+        *_latency(f"bus {name} lags of 4 topics, at work", _questions(bus)),
     ]
 
 
@@ -103,6 +106,14 @@ def _pings(bus: Bus) -> list[float]:
         consumer.commit(records)
     consumer.close()
     return sorted(times)
+
+
+def _questions(bus: Bus) -> list[float]:
+    """What the watcher asks of a pool, up to ten times a second: every partition of its classes."""
+    names = [topic.name for topic in CLASSES]
+    bus.publish([Message(name, VALUE, partition=n) for name in names for n in range(20)])
+    bus.lags("bench", names)  # the first one connects
+    return sorted(_timed(lambda: bus.lags("bench", names)) for _ in range(QUESTIONS))
 
 
 def _publish_ping(bus: Bus, began: list[float]) -> None:

@@ -35,6 +35,9 @@ class Play:
         self._consumers.append(made)
         return made
 
+    def lag(self, topic: str, group: str = "group") -> int:
+        return sum(self.bus.lags(group, [topic]).values())
+
     def leave(self, consumer: Consumer) -> None:
         self._consumers.remove(consumer)
         consumer.close()

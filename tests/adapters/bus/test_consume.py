@@ -57,8 +57,8 @@ def test_two_groups_read_the_same_independently(play: Play) -> None:
     play.publish(topic, *"abc")
     one, two = play.consumer(topic, group="one"), play.consumer(topic, group="two")
     assert values(drain(one, 3)) == ["a", "b", "c"]
-    assert play.bus.lag("one", topic) == 0
-    assert play.bus.lag("two", topic) == 3
+    assert play.lag(topic, "one") == 0
+    assert play.lag(topic, "two") == 3
     assert values(drain(two, 3)) == ["a", "b", "c"]
 
 
@@ -171,7 +171,7 @@ def test_a_poison_message_blocks_nobody_once_it_is_put_aside(play: Play) -> None
     play.publish(topic, "good", "poison", "good too")
     consumer = play.consumer(topic)
     assert _handled(play, consumer, dead, 2) == ["good", "good too"]
-    assert play.bus.lag("group", topic) == 0
+    assert play.lag(topic) == 0
     assert values(drain(play.consumer(dead, group="redrive"), 1)) == ["poison"]
 
 
@@ -189,17 +189,33 @@ def _handled(play: Play, consumer: Consumer, dead: str, wanted: int) -> list[str
 
 def test_lag_counts_what_was_not_committed(play: Play) -> None:
     topic = play.topic(partitions=3)
-    assert play.bus.lag("group", topic) == 0
+    assert play.lag(topic) == 0
     play.bus.publish([Message(topic, b"%d" % n, b"%d" % n) for n in range(30)])
-    assert play.bus.lag("group", topic) == 30
+    assert play.lag(topic) == 30
     consumer = play.consumer(topic)
     records = take(consumer, 30)
-    assert play.bus.lag("group", topic) == 30
+    assert play.lag(topic) == 30
     consumer.commit([record for record in records if record.partition == 0])
     others = [record for record in records if record.partition != 0]
-    assert play.bus.lag("group", topic) == len(others)
+    assert play.lag(topic) == len(others)
     consumer.commit(others)
-    assert play.bus.lag("group", topic) == 0
+    assert play.lag(topic) == 0
+
+
+def test_lags_tell_partitions_apart(play: Play) -> None:
+    one, other = play.topic(partitions=3), play.topic(partitions=2)
+    numbers = [0, 2, 2, 2]
+    play.bus.publish([Message(one, b"x", partition=n) for n in numbers])
+    play.bus.publish([Message(other, b"y", partition=1)])
+    consumer = play.consumer(one)
+    records = take(consumer, 4)
+    counts = {(one, 0): 1, (one, 1): 0, (one, 2): 3, (other, 0): 0, (other, 1): 1}
+    assert play.bus.lags("group", [one, other]) == counts
+    consumer.commit([record for record in records if record.partition == 0])
+    assert play.bus.lags("group", [one, other]) == counts | {(one, 0): 0}
+    consumer.commit([record for record in records if record.partition == 2][:2])
+    assert play.bus.lags("group", [one]) == {(one, 0): 0, (one, 1): 0, (one, 2): 1}
+    assert play.bus.lags("group", []) == {}
 
 
 def test_a_commit_never_goes_back(play: Play) -> None:
@@ -209,10 +225,10 @@ def test_a_commit_never_goes_back(play: Play) -> None:
     records = take(consumer, 3)
     consumer.commit(records[:2])
     consumer.commit(records[:1])
-    assert play.bus.lag("group", topic) == 1
+    assert play.lag(topic) == 1
     consumer.commit(records)
     consumer.commit(records[:1])
-    assert play.bus.lag("group", topic) == 0
+    assert play.lag(topic) == 0
 
 
 def test_settling_nothing_is_no_error(play: Play) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError
+from confluent_kafka import Message as Sent
 
 from lamplighter.adapters.kafka import bus as module
 from lamplighter.adapters.kafka.bus import KafkaBus
@@ -83,7 +84,7 @@ class Broken:
 
     def produce(self, *_arguments: object, on_delivery: Any, **_options: object) -> None:
         fatal = KafkaError(KafkaError._FENCED, "another has our id", fatal=True)
-        on_delivery(fatal, None)
+        on_delivery(fatal, Sent(topic="topic", partition=0))
 
     def flush(self, timeout: float) -> int:
         return int(timeout * 0)

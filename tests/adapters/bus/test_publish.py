@@ -11,6 +11,7 @@ from lamplighter.ports.bus import (
     BusUnavailable,
     Message,
     MessageTooLarge,
+    UnknownPartition,
     UnknownTopic,
 )
 from tests.adapters.bus.brokers import PUBLISH_SECONDS, Broker, Served, on_real_brokers
@@ -36,6 +37,26 @@ def test_a_key_has_the_same_partition_on_every_bus(play: Play) -> None:
     play.publish(topic, "x", key=b"0198c0de-0000-8000-8000-000000000001")
     [record] = drain(play.consumer(topic), 1)
     assert record.partition == 0x2D0258E9 % 20
+
+
+def test_a_partition_that_a_message_names_wins_over_its_key(play: Play) -> None:
+    topic = play.topic(partitions=5)
+    play.bus.publish([Message(topic, b"%d" % n, b"one key", partition=n % 5) for n in range(15)])
+    play.bus.publish([Message(topic, b"20", partition=0)])
+    records = drain(play.consumer(topic), 16)
+    assert [record.partition for record in records] == [int(r.value) % 5 for r in records]
+    for partition in range(5):
+        numbers = [int(record.value) for record in records if record.partition == partition]
+        assert numbers == sorted(numbers)
+
+
+@pytest.mark.parametrize("partition", [3, -1])
+def test_a_partition_that_the_topic_has_not_is_an_error(play: Play, partition: int) -> None:
+    topic = play.topic(partitions=3)
+    with pytest.raises(UnknownPartition, match=f"{topic} has no partition {partition}"):
+        play.bus.publish([Message(topic, b"x", b"key", partition=partition)])
+    play.bus.publish([Message(topic, b"y", partition=2)])
+    assert values(drain(play.consumer(topic), 1)) == ["y"]
 
 
 def test_a_message_without_a_key_arrives_too(play: Play) -> None:
@@ -91,7 +112,7 @@ def test_more_than_a_megabyte_is_refused_and_nothing_of_its_batch_is_sent(play: 
     topic = play.topic()
     with pytest.raises(MessageTooLarge, match="1,048,577"):
         play.bus.publish([Message(topic, b"small"), Message(topic, b"x" * (MAX_MESSAGE_BYTES + 1))])
-    assert play.bus.lag("group", topic) == 0
+    assert play.lag(topic) == 0
 
 
 def test_nothing_to_publish_is_no_error(bus: Bus) -> None:
@@ -103,7 +124,7 @@ def test_a_topic_that_nobody_made_is_an_error(broker: Broker) -> None:
     with pytest.raises(UnknownTopic):
         bus.publish([Message("never-made", b"x")])
     with pytest.raises(UnknownTopic):
-        bus.lag("group", "never-made")
+        bus.lags("group", ["never-made"])
     bus.close()
 
 
@@ -143,6 +164,6 @@ def test_a_broker_that_does_not_answer_is_an_error_in_time(broker: Served) -> No
     # Sent or not, nobody knows; but what is acknowledged is there, and in order.
     play.publish(topic, "after")
     assert values(take(play.consumer(topic), 2))[0] == "before"
-    assert play.bus.lag("group", topic) in {2, 3}
+    assert play.lag(topic) in {2, 3}
     play.close()
     bus.close()

@@ -143,7 +143,7 @@ def test_no_record_is_with_two_at_once_while_members_come_and_go(play: Play) -> 
         if turn == 7:
             readers[0].stop()
             play.leave(readers[0].consumer)
-    until(lambda: play.bus.lag("group", topic) == 0, "all is read")
+    until(lambda: play.lag(topic) == 0, "all is read")
     for reader in readers[1:]:
         reader.stop()
     records = [record for reader in readers for record in reader.seen]
@@ -184,7 +184,7 @@ def test_a_handler_that_never_ends_loses_its_records(broker: Served, play: Play)
     assert values(drain(other, 1)) == ["stuck"]
     play.publish(topic, "next")
     stuck.commit(records)
-    assert play.bus.lag("group", topic) == 1
+    assert play.lag(topic) == 1
 
 
 def _spread(play: Play, topic: str) -> None:
@@ -203,7 +203,7 @@ def _share(one: Consumer, two: Consumer, play: Play, topic: str) -> None:
         one.commit(found[0])
         two.commit(found[1])
         counts = len(found[0]), len(found[1])
-    while play.bus.lag("group", topic):
+    while play.lag(topic):
         for each in (one, two):
             each.commit(each.poll(100, 0.05))
 

@@ -42,7 +42,7 @@ def test_a_restart_of_the_broker_loses_nothing_and_needs_no_new_clients(broker: 
     with broker.stopped():
         fails_within(PUBLISH_SECONDS + 2, lambda: hasty.publish(topic, "meanwhile", key=b"key"))
         fails_within(SESSION_SECONDS + 10, lambda: consumer.commit(in_hand))
-        fails_within(15, lambda: hasty.bus.lag("group", topic))
+        fails_within(15, lambda: hasty.lag(topic))
         assert consumer.poll(10, 0.2) == []
         publisher.start()
     publisher.join()
@@ -54,7 +54,7 @@ def test_a_restart_of_the_broker_loses_nothing_and_needs_no_new_clients(broker: 
     if arrived[0] == "in hand":
         arrived = arrived[1:] + values(drain(consumer, 3 - len(arrived)))
     assert arrived == ["unread", "patient"]
-    until(lambda: patient.bus.lag("group", topic) == 0, "the group is done with all of it")
+    until(lambda: patient.lag(topic) == 0, "the group is done with all of it")
     for play in (patient, hasty):
         play.close()
         play.bus.close()

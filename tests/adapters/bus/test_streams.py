@@ -55,7 +55,7 @@ def test_it_works_on_a_cluster(folder: Path) -> None:
                 records = consumer.poll(5, 0.05)
                 consumer.commit(records)
                 seen += len(records)
-        assert sum(play.bus.lag("group", topic) for topic in topics) == 0
+        assert sum(play.lag(topic) for topic in topics) == 0
         play.close()
         play.bus.close()
 
@@ -96,7 +96,7 @@ def test_what_nobody_fetches_leaves_after_its_retention(play: Play, server: Any)
     for n in range(130):
         play.publish(topic, str(n))
     assert server.xlen(keys.log(topic, 0)) < 130
-    kept = play.bus.lag("late", topic)
+    kept = play.lag(topic, "late")
     assert kept == server.xlen(keys.log(topic, 0))
     assert len(drain(play.consumer(topic, group="late"), kept)) == kept
 
@@ -118,7 +118,7 @@ def test_a_shipment_that_is_repeated_is_in_once(
     monkeypatch.setattr(bus._server, "run", forgetful)
     play.publish(topic, "once")
     assert not lost
-    assert play.bus.lag("group", topic) == 1
+    assert play.lag(topic) == 1
 
 
 def test_an_emptied_server_is_used_again_from_the_start(play: Play, server: Any) -> None:
@@ -163,7 +163,7 @@ def test_a_topic_with_fsync_waits_for_the_disk(own_valkey: Served, server: Any) 
     assert _calls(server, "waitaof") == before + 1
     server.script_flush()
     play.publish(topic, "safe too")
-    assert play.bus.lag("group", topic) == 2
+    assert play.lag(topic) == 2
     server.config_set("appendonly", "no")
     with pytest.raises(BusUnavailable, match="appendonly"):
         play.publish(topic, "unsafe")

@@ -1,7 +1,8 @@
 """Every topic: its name, its partitions, what its keys are.
 
 Partitions cap how many executors of a class run at once where Lambda's mapping reads them, and a
-key's partition changes with their number: choose once, generously.
+key's partition changes with their number: choose once, generously. The runs of a class need no
+order on the bus (slots see to that), so the leader sends each to a partition that is idle.
 """
 
 import re
@@ -41,7 +42,7 @@ def job_runs(pool: str, job_class: JobClass) -> str:
 def job_runs_topics(pool: str, partitions: int = JOB_RUNS_PARTITIONS) -> list[Topic]:
     """The four topics of a pool, most urgent class first."""
     names = [job_runs(pool, job_class) for job_class in JobClass]
-    return [Topic(name, partitions, keyed_by="ordering key or job_id") for name in names]
+    return [Topic(name, partitions, keyed_by="run_id") for name in names]
 
 
 def all_topics(pools: Iterable[str] = (DEFAULT_POOL,)) -> list[Topic]:

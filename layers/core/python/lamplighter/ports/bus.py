@@ -1,12 +1,14 @@
 """The bus: topics that carry hints between the functions. Kafka's semantics, whoever keeps them.
 
-A topic has partitions; a message's key decides its partition, and a partition keeps its order. A
-group reads each partition with one consumer at a time and remembers how far it has come. Delivery
-is at least once. All calls but `poll` raise BusUnavailable when the broker is not reached in time.
+A topic has partitions; a message's key decides its partition, unless the message names one, and a
+partition keeps its order. A group reads each partition with one consumer at a time and remembers
+how far it has come. Delivery is at least once. All calls but `poll` raise BusUnavailable when the
+broker is not reached in time.
 """
 
 from collections.abc import Sequence
 from typing import Final, Protocol
+from zlib import crc32
 
 import msgspec
 
@@ -29,6 +31,10 @@ class UnknownTopic(LamplighterError):
     """No such topic. `ensure_topics` makes what contracts/topics.py lists."""
 
 
+class UnknownPartition(LamplighterError):
+    """A message names a partition that its topic has not. Part of its batch may have arrived."""
+
+
 class MessageTooLarge(LamplighterError):
     """A message is over MAX_MESSAGE_BYTES. Nothing of its batch was published."""
 
@@ -46,12 +52,13 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
-    """What to publish. Without a key, any partition will do."""
+    """What to publish. A partition wins over the key; with neither, any partition will do."""
 
     topic: str
     value: bytes
     key: bytes | None = None
     headers: Headers = ()
+    partition: int | None = None
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
@@ -122,8 +129,8 @@ class Bus(Protocol):
         settled what it was given in `handling_seconds` (beyond Lambda's longest), loses it too.
         """
 
-    def lag(self, group: str, topic: str) -> int:
-        """Messages that the group has not committed yet."""
+    def lags(self, group: str, topics: Sequence[str]) -> dict[Place, int]:
+        """Messages that the group has not committed yet, for every partition of these topics."""
 
     def close(self) -> None: ...
 
@@ -138,6 +145,19 @@ def check_sizes(batch: Sequence[Message]) -> None:
             raise MessageTooLarge(
                 f"a message for {message.topic} has {size:,} bytes; {MAX_MESSAGE_BYTES:,} at most"
             )
+
+
+def no_partition(topic: str, partition: int) -> UnknownPartition:
+    return UnknownPartition(f"{topic} has no partition {partition}")
+
+
+def choose_partition(message: Message, partitions: int, anywhere: int) -> int:
+    """The message's own, else its key's: the CRC-32, as Kafka's client has it; else `anywhere`."""
+    if message.partition is None:
+        return (crc32(message.key) if message.key else anywhere) % partitions
+    if not 0 <= message.partition < partitions:
+        raise no_partition(message.topic, message.partition)
+    return message.partition
 
 
 def ends(records: Sequence[Record]) -> dict[Place, int]:

@@ -1,6 +1,6 @@
 """Tick: publish what is due, most urgent first, as far as there is room for it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from lamplighter.contracts.messages import run_message
@@ -8,35 +8,44 @@ from lamplighter.contracts.topics import job_runs
 from lamplighter.ports.bus import Bus, Message
 from lamplighter.ports.ledger import Lease
 from lamplighter.ports.queue import Queue, Ready, Tick
+from lamplighter.stages.capacity import Window
 
 _POPPED_AT_ONCE = 2_000
 
 
-def tick(queue: Queue, bus: Bus, lease: Lease, now: datetime, free: Mapping[str, int]) -> Tick:
+def tick(queue: Queue, bus: Bus, lease: Lease, now: datetime, window: Window) -> Tick:
     """One turn: pop up to the free places of each pool, and publish.
 
     Published first, forgotten second: a crash between the two sends twice, and the claim makes the
     second harmless; the other order would lose the run until the follow-up finds it.
     """
-    turn = queue.tick(lease.epoch, now, free, _POPPED_AT_ONCE)
-    publish(queue, bus, lease, turn.runs)
+    turn = queue.tick(lease.epoch, now, window.free(), _POPPED_AT_ONCE)
+    publish(queue, bus, lease, turn.runs, window)
     return turn
 
 
-def take_over(queue: Queue, bus: Bus, lease: Lease) -> int:
+def take_over(queue: Queue, bus: Bus, lease: Lease, window: Window) -> int:
     """Publish again what an older leader popped and perhaps never sent."""
     left = queue.take_over(lease.epoch)
-    publish(queue, bus, lease, left)
+    publish(queue, bus, lease, left, window)
     return len(left)
 
 
-def publish(queue: Queue, bus: Bus, lease: Lease, runs: Sequence[Ready]) -> None:
+def publish(queue: Queue, bus: Bus, lease: Lease, runs: Sequence[Ready], window: Window) -> None:
     if not runs:
         return
-    bus.publish(
-        [
-            Message(job_runs(run.pool, run.job_class), run_message(run), run.run_id.bytes)
-            for run in runs
-        ]
-    )
+    bus.publish(addressed(runs, window))
     queue.published(lease.epoch, runs)
+
+
+def addressed(runs: Sequence[Ready], window: Window) -> list[Message]:
+    """The runs as messages, each to a partition in which nothing keeps it waiting."""
+    return [
+        Message(
+            job_runs(run.pool, run.job_class),
+            run_message(run),
+            run.run_id.bytes,
+            partition=partition,
+        )
+        for run, partition in zip(runs, window.place(runs), strict=True)
+    ]

@@ -103,7 +103,7 @@ class Watcher:
 
     def _lead_until_emptied(self, lease: Lease, end: float) -> None:
         loaded_to = begin(self._ledger, self._queue, lease)
-        self._report.published += take_over(self._queue, self._bus, lease)
+        self._report.published += take_over(self._queue, self._bus, lease, self._window)
         duties = Duties(self._rhythm, self._steady)
         while (left := self._left(end)) > 0:
             if duties.due("renew"):
@@ -134,8 +134,7 @@ class Watcher:
 
     def _tick_and_sleep(self, lease: Lease, longest: float) -> None:
         now = self._clock.now()
-        turn = tick(self._queue, self._bus, lease, now, self._window.free())
-        self._window.sent(turn.runs)
+        turn = tick(self._queue, self._bus, lease, now, self._window)
         self._report.published += len(turn.runs)
         if turn.more and turn.runs:
             return

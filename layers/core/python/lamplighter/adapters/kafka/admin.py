@@ -4,11 +4,18 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from lamplighter.adapters.kafka.config import KafkaAccess, client_config, topic_config
-from lamplighter.ports.bus import BusUnavailable, Topic, UnknownTopic
+from lamplighter.ports.bus import BusUnavailable, Place, Topic, UnknownTopic
 
 # Between two tries, where a broker does not know yet what another has decided.
 _PAUSE_SECONDS: Final = 0.05
@@ -41,13 +48,13 @@ class KafkaTopics:
             for answer in answers.values():
                 self._made(answer)
 
-    def lag(self, group: str, topic: str) -> int:
-        """Asks by way of a consumer that joins nothing: the admin client is fifty times slower."""
+    def lags(self, group: str, topics: Sequence[str]) -> dict[Place, int]:
+        """Asks by way of a consumer that joins nothing: the admin client takes twice as long."""
         reader = self._reader(group)
         deadline = time.monotonic() + self._answer_seconds
         while True:
             try:
-                return self._lag(reader, topic)
+                return self._lags(reader, topics)
             except KafkaException as failed:
                 if time.monotonic() > deadline:
                     raise BusUnavailable(f"Kafka did not count: {failed}") from failed
@@ -57,14 +64,27 @@ class KafkaTopics:
         for reader in self._readers.values():
             reader.close()
 
-    def _lag(self, reader: Consumer, topic: str) -> int:
-        places = [TopicPartition(topic, n) for n in range(self._partitions(reader, topic))]
-        unread = 0
-        for place in reader.committed(places, timeout=self._answer_seconds):
-            low, end = reader.get_watermark_offsets(place, timeout=self._answer_seconds)
-            # Negative before the group's first commit; behind the log where retention was faster.
-            unread += end - max(place.offset, low)
-        return unread
+    def _lags(self, reader: Consumer, topics: Sequence[str]) -> dict[Place, int]:
+        """Two requests, whatever the number of topics; a third for what is not finished."""
+        places = [(name, n) for name in topics for n in range(self._partitions(reader, name))]
+        asked = [TopicPartition(*place) for place in places]
+        committed = _offsets(reader.committed(asked, timeout=self._answer_seconds))
+        ends = self._bounds(reader, places, OFFSET_END)
+        unread = [place for place in places if committed[place] < ends[place]]
+        # Negative before the group's first commit; behind the log where retention was faster.
+        lows = self._bounds(reader, unread, OFFSET_BEGINNING)
+        lags = {place: ends[place] - max(committed[place], lows[place]) for place in unread}
+        return dict.fromkeys(places, 0) | lags
+
+    def _bounds(self, reader: Consumer, places: Sequence[Place], which: int) -> dict[Place, int]:
+        """The protocol asks for an end of the log as it asks for a time, with a number below 0.
+
+        The call that is made for it asks for one partition after the other.
+        """
+        if not places:
+            return {}
+        asked = [TopicPartition(*place, which) for place in places]
+        return _offsets(reader.offsets_for_times(asked, timeout=self._answer_seconds))
 
     def _partitions(self, reader: Consumer, topic: str) -> int:
         if topic not in self._counts:
@@ -89,3 +109,10 @@ class KafkaTopics:
                 raise BusUnavailable(f"Kafka did not make a topic: {failed}") from failed
         except TimeoutError as late:
             raise BusUnavailable(f"no answer from Kafka in {self._answer_seconds} s") from late
+
+
+def _offsets(answered: Sequence[TopicPartition]) -> dict[Place, int]:
+    for each in answered:
+        if each.error:
+            raise KafkaException(each.error)
+    return {(each.topic, each.partition): each.offset for each in answered}

@@ -5,16 +5,28 @@ from collections.abc import Sequence
 from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import Message as Sent
 
 from lamplighter.adapters.kafka.admin import KafkaTopics
 from lamplighter.adapters.kafka.config import KafkaAccess, consumer_config, producer_config
 from lamplighter.adapters.kafka.consumer import KafkaConsumer
-from lamplighter.ports.bus import BusUnavailable, Message, Topic, UnknownTopic, check_sizes
+from lamplighter.ports.bus import (
+    BusUnavailable,
+    Message,
+    Place,
+    Topic,
+    UnknownPartition,
+    UnknownTopic,
+    check_sizes,
+    no_partition,
+)
 
 # Several threads may publish at once, and each waits for the queue of all to be empty. This is
 # how often it looks whether its own messages are through already.
 _LOOK_SECONDS: Final = 0.01
 _NO_SUCH_TOPIC: Final = {KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_PART}  # noqa: SLF001
+_NO_SUCH_PARTITION: Final = KafkaError._UNKNOWN_PARTITION  # noqa: SLF001
+_BY_KEY: Final = -1
 
 
 class KafkaBus:
@@ -64,8 +76,8 @@ class KafkaBus:
         )
         return KafkaConsumer(config, topics, handling_seconds=handling_seconds)
 
-    def lag(self, group: str, topic: str) -> int:
-        return self._topics.lag(group, topic)
+    def lags(self, group: str, topics: Sequence[str]) -> dict[Place, int]:
+        return self._topics.lags(group, topics)
 
     def close(self) -> None:
         self._topics.close()
@@ -75,16 +87,22 @@ class KafkaBus:
 class _Receipt:
     """Counts what comes back for one batch. One object for all, since this runs per message."""
 
-    __slots__ = ("awaited", "problem", "size")
+    __slots__ = ("awaited", "place", "problem", "size")
 
     def __init__(self, size: int) -> None:
         self.size = self.awaited = size
         self.problem: KafkaError | None = None
+        self.place = ("", _BY_KEY)
 
-    def __call__(self, problem: KafkaError | None, _message: object) -> None:
+    def __call__(self, problem: KafkaError | None, message: Sent) -> None:
+        if problem is None:
+            self.awaited -= 1
+        else:
+            self.fail(problem, (message.topic() or "", message.partition() or 0))
+
+    def fail(self, problem: KafkaError, place: Place) -> None:
         self.awaited -= 1
-        if problem is not None:
-            self.problem = problem
+        self.problem, self.place = problem, place
 
     @property
     def broken(self) -> bool:
@@ -92,24 +110,31 @@ class _Receipt:
 
     def check(self) -> None:
         if self.problem is not None:
-            raise _named(self.problem)
+            raise _named(self.problem, self.place)
         if self.awaited:
             raise BusUnavailable(f"Kafka acknowledged {self.size - self.awaited} of {self.size}")
 
 
-def _named(problem: KafkaError) -> BusUnavailable | UnknownTopic:
+def _named(problem: KafkaError, place: Place) -> BusUnavailable | UnknownTopic | UnknownPartition:
+    if problem.code() == _NO_SUCH_PARTITION:
+        return no_partition(*place)
     if problem.code() in _NO_SUCH_TOPIC:
         return UnknownTopic(problem.str())
     return BusUnavailable(f"Kafka did not take the batch: {problem.str()}")
 
 
 def _enqueue(producer: Producer, message: Message, receipt: _Receipt, deadline: float) -> None:
+    partition = _BY_KEY if message.partition is None else message.partition
+    if message.partition == _BY_KEY:
+        receipt.fail(KafkaError(_NO_SUCH_PARTITION), (message.topic, _BY_KEY))
+        return
     while True:
         try:
             producer.produce(
                 message.topic,
                 message.value,
                 message.key,
+                partition,
                 on_delivery=receipt,
                 headers=list(message.headers) if message.headers else None,
             )
@@ -120,7 +145,7 @@ def _enqueue(producer: Producer, message: Message, receipt: _Receipt, deadline: 
             producer.poll(_LOOK_SECONDS)
         except KafkaException as refused:
             # Reported like one that failed on its way: the others of the batch are on theirs.
-            receipt(refused.args[0], None)
+            receipt.fail(refused.args[0], (message.topic, partition))
             return
         else:
             return

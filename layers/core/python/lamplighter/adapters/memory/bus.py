@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Sequence
 from itertools import count
-from zlib import crc32
 
 from lamplighter.ports.bus import (
     Message,
@@ -13,6 +12,7 @@ from lamplighter.ports.bus import (
     Topic,
     UnknownTopic,
     check_sizes,
+    choose_partition,
     ends,
     starts,
 )
@@ -56,10 +56,10 @@ class MemoryBus:
             places = [place for topic in topics for place in self.places(topic)]
             return MemoryConsumer(self, group, places)
 
-    def lag(self, group: str, topic: str) -> int:
+    def lags(self, group: str, topics: Sequence[str]) -> dict[Place, int]:
         with self.changed:
-            places = self.places(topic)
-            return sum(len(self.logs[p]) - self.committed.get((group, p), 0) for p in places)
+            places = [place for topic in topics for place in self.places(topic)]
+            return {p: len(self.logs[p]) - self.committed.get((group, p), 0) for p in places}
 
     def close(self) -> None:
         """Nothing to let go of."""
@@ -73,8 +73,8 @@ class MemoryBus:
         return self._partitions[topic]
 
     def _place(self, message: Message) -> Place:
-        number = crc32(message.key) if message.key else next(self._turns)
-        return message.topic, number % self._count(message.topic)
+        partitions = self._count(message.topic)
+        return message.topic, choose_partition(message, partitions, next(self._turns))
 
     def _append(self, message: Message, place: Place) -> None:
         log = self.logs[place]

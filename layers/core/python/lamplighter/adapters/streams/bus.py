@@ -11,7 +11,7 @@ from lamplighter.adapters.streams import keys
 from lamplighter.adapters.streams.consumer import StreamsConsumer
 from lamplighter.adapters.streams.packing import Entry, pack
 from lamplighter.adapters.streams.server import AWAY, Server, translated
-from lamplighter.ports.bus import Message, Topic, UnknownTopic, check_sizes
+from lamplighter.ports.bus import Message, Place, Topic, UnknownTopic, check_sizes
 
 T = TypeVar("T")
 
@@ -61,15 +61,19 @@ class StreamsBus:
             handling_seconds=handling_seconds,
         )
 
-    def lag(self, group: str, topic: str) -> int:
+    def lags(self, group: str, topics: Sequence[str]) -> dict[Place, int]:
+        found: dict[Place, int] = {}
         with translated("count messages"), self._server.client.pipeline() as pipe:
-            numbers = range(self._partitions(topic))
-            pipe.hmget(keys.ends(topic), [str(n) for n in numbers])
-            pipe.hmget(keys.ends(topic), [f"{n}:low" for n in numbers])
-            pipe.hmget(keys.committed(topic), [f"{n}|{group}" for n in numbers])
-            ends, lows, committed = pipe.execute()
-        positions = zip(ends, lows, committed, strict=True)
-        return sum(int(end or 0) - max(int(low or 0), int(at or 0)) for end, low, at in positions)
+            for topic in topics:
+                numbers = range(self._partitions(topic))
+                pipe.hmget(keys.ends(topic), [str(n) for n in numbers])
+                pipe.hmget(keys.ends(topic), [f"{n}:low" for n in numbers])
+                pipe.hmget(keys.committed(topic), [f"{n}|{group}" for n in numbers])
+            answers = pipe.execute()
+        for topic, *positions in zip(topics, *(answers[at::3] for at in range(3)), strict=True):
+            for n, (end, low, at) in enumerate(zip(*positions, strict=True)):
+                found[topic, n] = int(end or 0) - max(int(low or 0), int(at or 0))
+        return found
 
     def close(self) -> None:
         self._server.close()

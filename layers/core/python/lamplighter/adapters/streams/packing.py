@@ -7,11 +7,17 @@ after its last message, so reading after id 0-<n> starts with the entry that has
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Final
-from zlib import crc32
 
 import msgspec
 
-from lamplighter.ports.bus import MAX_MESSAGE_BYTES, Headers, Message, Place, Record
+from lamplighter.ports.bus import (
+    MAX_MESSAGE_BYTES,
+    Headers,
+    Message,
+    Place,
+    Record,
+    choose_partition,
+)
 
 Item = tuple[bytes | None, bytes, Headers]
 
@@ -32,15 +38,15 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def pack(batch: Sequence[Message], partitions: Callable[[str], int]) -> list[Entry]:
-    """Sort messages by partition, in order. Keys are spread by CRC-32, as Kafka's client does."""
+    """Sort messages by partition, in order."""
     by_place: dict[Place, list[Item]] = {}
     counts: dict[str, int] = {}
     anywhere = next(_turns)
     for message in batch:
-        topic, key = message.topic, message.key
+        topic = message.topic
         number = counts.get(topic) or counts.setdefault(topic, partitions(topic))
-        place = (topic, (crc32(key) if key else anywhere) % number)
-        by_place.setdefault(place, []).append((key, message.value, message.headers))
+        place = (topic, choose_partition(message, number, anywhere))
+        by_place.setdefault(place, []).append((message.key, message.value, message.headers))
     return [entry for place, items in by_place.items() for entry in _entries(place, items)]
 
 

@@ -1,0 +1,199 @@
+"""The window: how many runs a pool has room for, in which partitions, and how rarely it asks.
+
+Time is a number that a test moves.
+"""
+
+from collections.abc import Sequence
+from uuid import uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamplighter.adapters.memory.bus import MemoryBus
+from lamplighter.contracts.topics import job_runs, job_runs_topics
+from lamplighter.domain.policy import JobClass
+from lamplighter.ports.bus import BusUnavailable, Message, Place, UnknownTopic
+from lamplighter.ports.queue import Ready
+from lamplighter.stages.capacity import Window, executor_group, spread
+
+GROUP = executor_group("default")
+P2 = job_runs("default", JobClass.P2)
+PARTITIONS = 4
+
+
+class WatchedBus(MemoryBus):
+    """Counts the questions, and is away when told so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+        self.away = False
+
+    def lags(self, group: str, topics: Sequence[str]) -> dict[Place, int]:
+        self.asked.append(group)
+        if self.away:
+            raise BusUnavailable("away")
+        return super().lags(group, topics)
+
+
+class World:
+    def __init__(self, **windows: int) -> None:
+        self.bus = WatchedBus()
+        self.now = 1000.0
+        pools = windows or {"default": 100}
+        for pool in pools:
+            self.bus.ensure_topics(job_runs_topics(pool, PARTITIONS))
+        self.window = Window(self.bus, pools, steady=lambda: self.now)
+
+    def publish(self, *partitions: int | None, topic: str = P2) -> None:
+        self.bus.publish([Message(topic, b"run", partition=n) for n in partitions])
+
+    def ticks(self, seconds: float) -> int:
+        """Look for room every 20 ms, as a leader does; how often that reached the bus."""
+        before = len(self.bus.asked)
+        for _ in range(round(seconds / 0.02)):
+            self.now += 0.02
+            self.window.free()
+        return len(self.bus.asked) - before
+
+
+def runs(count: int, pool: str = "default", priority: int = 5) -> list[Ready]:
+    return [Ready(uuid4(), 0, priority, pool, "tenant") for _ in range(count)]
+
+
+loads = st.lists(st.integers(0, 3) | st.integers(0, 500), min_size=1, max_size=24)
+
+
+@given(st.integers(1, 3000), loads, st.integers(0, 24))
+def test_every_run_gets_one_partition(count: int, before: list[int], turn: int) -> None:
+    shares = spread(count, before, min(turn, len(before)))
+    assert sum(share for _, share in shares) == count
+    assert all(share > 0 for _, share in shares)
+    assert len({partition for partition, _ in shares}) == len(shares)
+
+
+@given(st.integers(1, 3000), loads, st.integers(0, 24))
+def test_idle_partitions_share_evenly_and_the_others_get_nothing(
+    count: int, before: list[int], turn: int
+) -> None:
+    idle = {partition for partition, load in enumerate(before) if load == 0}
+    shares = dict(spread(count, before, min(turn, len(before))))
+    if idle:
+        given = [shares.pop(partition, 0) for partition in idle]
+        assert not shares
+        assert max(given) - min(given) <= 1
+
+
+@given(st.integers(1, 3000), loads.map(lambda each: [load + 1 for load in each]))
+def test_where_none_is_idle_the_least_loaded_are_filled_up(count: int, before: list[int]) -> None:
+    shares = dict(spread(count, before, 0))
+    after = [load + shares.get(partition, 0) for partition, load in enumerate(before)]
+    filled = [after[partition] for partition in shares]
+    assert max(filled) - min(filled) <= 1
+    assert min(after) >= max(filled) - 1
+
+
+def test_runs_that_come_one_by_one_take_partitions_in_turn() -> None:
+    world = World()
+    places: list[int | None] = []
+    for _ in range(2 * PARTITIONS):
+        world.now += 10.0  # each is finished long before the next
+        places += world.window.place(runs(1))
+    assert places == [0, 1, 2, 3, 0, 1, 2, 3]
+
+
+def test_a_chunk_stays_together_and_the_next_begins_where_it_ended() -> None:
+    world = World()
+    assert world.window.place(runs(6)) == [0, 0, 1, 1, 2, 3]
+    world.now += 10.0
+    assert world.window.place(runs(2)) == [0, 1]
+    world.now += 10.0
+    assert world.window.place(runs(3)) == [2, 3, 0]
+
+
+def test_each_class_and_pool_has_partitions_of_its_own() -> None:
+    world = World(default=100, tasks=100)
+    some = [*runs(1, priority=1), *runs(1, priority=9), *runs(1, "tasks"), *runs(2, priority=1)]
+    assert world.window.place(some) == [0, 0, 0, 1, 2]
+
+
+def test_a_partition_with_something_unfinished_is_left_alone_while_others_are_idle() -> None:
+    world = World()
+    world.publish(0, 2)
+    assert set(world.window.place(runs(50))) == {1, 3}
+
+
+def test_what_was_sent_counts_until_the_bus_is_asked_again() -> None:
+    world = World()
+    assert world.window.free() == {"default": 100}
+    world.window.place(runs(60))
+    assert world.window.free() == {"default": 40}
+    world.publish(*[0] * 10)
+    world.now += 0.1
+    assert world.window.free() == {"default": 90}
+
+
+def test_a_full_pool_has_no_room_and_another_one_does() -> None:
+    world = World(default=10, tasks=5)
+    world.window.place(runs(12))
+    assert world.window.free() == {"default": 0, "tasks": 5}
+
+
+def test_a_pool_at_rest_is_hardly_ever_asked_for() -> None:
+    world = World()
+    assert world.ticks(60.0) in {12, 13}
+    assert world.ticks(4.0) <= 1
+
+
+def test_a_pool_at_work_is_asked_for_ten_times_a_second_until_it_is_done() -> None:
+    world = World()
+    consumer = world.bus.consumer(GROUP, [P2])
+    world.window.free()
+    world.publish(*world.window.place(runs(1)))
+    assert 8 <= world.ticks(1.0) <= 10
+    consumer.commit(consumer.poll(10, 1.0))
+    assert world.ticks(4.0) <= 1
+
+
+def test_only_the_pool_that_works_is_asked_for() -> None:
+    world = World(default=10, tasks=10)
+    world.window.free()
+    world.bus.asked.clear()
+    world.window.place(runs(1))
+    world.publish(0)
+    world.ticks(1.0)
+    assert set(world.bus.asked) == {GROUP}
+
+
+def test_a_bus_that_is_away_changes_nothing_that_is_known() -> None:
+    world = World()
+    world.publish(0, 0, 1)
+    assert world.window.free() == {"default": 97}
+    world.bus.away = True
+    assert world.ticks(1.0) <= 2  # it may take its time to say that it is away
+    assert world.window.free() == {"default": 97}
+    assert set(world.window.place(runs(8))) == {2, 3}
+    world.bus.away = False
+    world.now += 1.0
+    assert world.window.free() == {"default": 97}
+
+
+def test_while_the_bus_has_never_answered_keys_decide_and_runs_count() -> None:
+    world = World()
+    world.bus.away = True
+    assert world.window.place(runs(3)) == [None, None, None]
+    assert world.window.free() == {"default": 97}
+    world.bus.away = False
+    world.publish(None)
+    world.now += 1.0
+    assert world.window.free() == {"default": 99}
+
+
+def test_runs_of_a_pool_without_a_window_go_by_their_key() -> None:
+    assert World().window.place(runs(2, "elsewhere")) == [None, None]
+
+
+def test_a_topic_that_nobody_made_is_said_at_once() -> None:
+    with pytest.raises(UnknownTopic):
+        Window(MemoryBus(), {"default": 1}).free()
