@@ -28,6 +28,7 @@ _CHILDREN_FIRST = (
     "slot_queue",
     "leases",
     "calendars",
+    "idempotency_keys",
 )
 _EMPTY = "; ".join(f"DELETE FROM {table}" for table in _CHILDREN_FIRST)
 _START_OVER = (

@@ -14,6 +14,8 @@ from lamplighter.domain.errors import InvalidJob
 from lamplighter.domain.ids import derived_job_id, new_job_id
 
 KEY_HEADER: Final = "Idempotency-Key"
+# On an answer that was given before.
+REPLAYED: Final = {"Idempotency-Replayed": "true"}
 
 
 class Sender(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ when the store cannot be reached. Time is the ledger's own clock.
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 import msgspec
@@ -88,6 +88,13 @@ class Planned(msgspec.Struct, frozen=True):
     fires: tuple[datetime, ...]
     missed: tuple[Missed, ...]
     next_fire_at: datetime | None
+
+
+class KeyUse(msgspec.Struct, frozen=True):
+    """When an Idempotency-Key was first used, and what was answered; None: nothing yet."""
+
+    used_at: datetime
+    answer: Any = None
 
 
 class Submissions(Protocol):
@@ -245,6 +252,19 @@ class Calendars(Protocol):
         """The newest version of each."""
 
 
+class Keys(Protocol):
+    """Idempotency-Keys of changes, remembered for a day. A route is a method and a path."""
+
+    def use_key(self, tenant: str, route: str, key: str, fingerprint: bytes) -> KeyUse:
+        """The first use of it, which may be this one. IdempotencyConflict: that was another's."""
+
+    def answer_key(self, tenant: str, route: str, key: str, answer: Any) -> None:
+        """Keep what was answered, in terms of JSON, for whoever sends the same again."""
+
+    def forget_key(self, tenant: str, route: str, key: str) -> None:
+        """Nothing came of it: the key is free again, unless somebody answered it meanwhile."""
+
+
 class Upkeep(Protocol):
     def ensure_partitions(self, first: datetime, last: datetime) -> None:
         """Make the days between these ready for runs. Safe to repeat, and from many at once."""
@@ -281,6 +301,7 @@ class Ledger(
     Horizon,
     Leases,
     Calendars,
+    Keys,
     Upkeep,
     Rollups,
     Reads,

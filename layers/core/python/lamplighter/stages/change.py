@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Final
@@ -14,24 +15,25 @@ from lamplighter.contracts.http import Request, Response
 from lamplighter.contracts.http_checks import check_instant
 from lamplighter.contracts.http_decode import decode
 from lamplighter.contracts.http_job import changed_job
-from lamplighter.contracts.http_keys import expected_version, key_of
+from lamplighter.contracts.http_keys import expected_version
 from lamplighter.contracts.jobs import BackfillBody, EmptyBody, JobBody
 from lamplighter.domain.errors import InvalidJob, VersionConflict
 from lamplighter.domain.ids import MILLISECOND, epoch_ms, instant_of, new_job_id
 from lamplighter.domain.job import Job
-from lamplighter.domain.run import Due
+from lamplighter.domain.run import Due, Recorded, Run, stands
 from lamplighter.domain.schedule import count_fires, fires_between
-from lamplighter.ports.ledger_queries import LAST_ID, RunFilter
+from lamplighter.domain.states import RunState
+from lamplighter.ports.ledger_queries import LAST_ID, LONGEST_PAGE, RunFilter
 from lamplighter.stages.desk import SOON, Desk, Timing, Timings, fires_from
+from lamplighter.stages.once import Occasion, once
 
 _log = logging.getLogger("lamplighter.change")
 _TRIES: Final = 3
 # Our clock is the ledger's, give or take a few milliseconds. A fire of this moment must not fall
 # between what the ledger removes as future and what we think comes next; written twice it is one.
 _CLOCK_MARGIN: Final = timedelta(seconds=1)
-# How long a key of runNow is remembered.
-_SAME_KEY: Final = timedelta(days=1)
 _FURTHEST_BACK: Final = timedelta(days=366)
+_STOPPED: Final = (RunState.CANCELLED, RunState.CANCELLING)
 
 
 def change(desk: Desk, tenant: str, job_id: UUID, body: JobBody, version: int | None) -> Job:
@@ -93,18 +95,38 @@ def _tell_of_first_run(desk: Desk, job: Job, timing: Timing, now: datetime) -> N
     desk.tell_queue(due, now)
 
 
-def run_now(desk: Desk, tenant: str, job_id: UUID, key: str | None) -> list[UUID]:
-    """A run beside the schedule, one per pool. The same key again: the same runs."""
+def run_now(desk: Desk, tenant: str, job_id: UUID, occasion: Occasion) -> list[UUID]:
+    """A run beside the schedule, one per pool. With a key, it fires when that was first used.
+
+    So whoever asks again, however many at once, asks for the very same runs.
+    """
     now = desk.now()
-    origin = f"now:{key or new_job_id(now)}"
-    if key is not None:
-        where = RunFilter(job_id, origin=origin, since=now - _SAME_KEY)
-        known = desk.ledger.list_runs(tenant, where, LAST_ID, 100).items
-        if known:
-            return [run.run_id for run in known]
-    runs = desk.ledger.add_run(tenant, job_id, origin, instant_of(epoch_ms(now)))
+    origin = f"now:{occasion.key or new_job_id(now)}"
+    fire = instant_of(epoch_ms(occasion.since or now))
+    runs = desk.ledger.add_run(tenant, job_id, origin, fire)
     desk.tell_queue(runs, now)
-    return [run.run_id for run in runs]
+    if occasion.since is None:
+        return [run.run_id for run in runs]
+    # Some may have started since, and be due no more.
+    where = RunFilter(job_id, since=fire, until=fire + MILLISECOND)
+    found = desk.ledger.list_runs(tenant, where, LAST_ID, LONGEST_PAGE).items
+    return [run.run_id for run in found if run.origin == origin]
+
+
+def cancel(desk: Desk, tenant: str, job_id: UUID) -> Job:
+    """Its future goes, what waits ends, and the workers of what runs are told to stop."""
+    before = desk.ledger.job(tenant, job_id)
+    job = desk.ledger.cancel_job(tenant, job_id)
+    if job.version != before.version:
+        latest = desk.ledger.runs(tenant, job_id, LONGEST_PAGE)
+        stopped = [run for run in latest if run.state in _STOPPED and _is_since(run, job)]
+        desk.tell_settled([stands(run, Recorded.ACCEPTED) for run in stopped])
+    return job
+
+
+def _is_since(run: Run, job: Job) -> bool:
+    """Changed with the job, or after it."""
+    return job.updated_at is not None and run.modified_time >= job.updated_at
 
 
 class Backfill(msgspec.Struct, frozen=True):
@@ -117,13 +139,13 @@ class Backfill(msgspec.Struct, frozen=True):
 
 
 def backfill(
-    desk: Desk, tenant: str, job_id: UUID, asked: BackfillBody, key: str | None
+    desk: Desk, tenant: str, job_id: UUID, asked: BackfillBody, occasion: Occasion
 ) -> Backfill:
     """Runs for the fires of a past range, beside the schedule."""
-    now = desk.now()
+    now = occasion.since or desk.now()
     job = desk.ledger.job(tenant, job_id)
     fires = _past_fires(desk, job, asked, now)
-    named = f"{job_id}\0{key or new_job_id(now)}"
+    named = f"{job_id}\0{occasion.key or new_job_id(now)}"
     backfill_id = hashlib.sha256(named.encode()).hexdigest()[:12]
     origin = f"backfill:{backfill_id}:at_once={asked.at_once}"
     runs = [run for fire in fires for run in desk.ledger.add_run(tenant, job_id, origin, fire)]
@@ -154,45 +176,66 @@ def _past_fires(desk: Desk, job: Job, asked: BackfillBody, now: datetime) -> lis
 def put_job(desk: Desk, request: Request) -> Response:
     body = decode(request.json(), JobBody)
     version = expected_version(request)
-    job = change(desk, request.tenant, request.id("job_id"), body, version)
-    return Response(HTTPStatus.OK, job_answer(job, desk.show_target), {"ETag": f'"{job.version}"'})
+    job_id = request.id("job_id")
+
+    def answer(_: Occasion) -> Response:
+        job = change(desk, request.tenant, job_id, body, version)
+        shown = job_answer(job, desk.show_target)
+        return Response(HTTPStatus.OK, shown, {"ETag": f'"{job.version}"'})
+
+    return once(desk, request, answer, request.body)
 
 
 def delete_job(desk: Desk, request: Request) -> Response:
-    return _status(desk.ledger.cancel_job(request.tenant, request.id("job_id")))
+    return _become(desk, request, lambda tenant, job_id: cancel(desk, tenant, job_id))
 
 
 def post_pause(desk: Desk, request: Request) -> Response:
     decode(request.json_or_nothing(), EmptyBody)
-    return _status(desk.ledger.pause(request.tenant, request.id("job_id")))
+    return _become(desk, request, desk.ledger.pause)
 
 
 def post_resume(desk: Desk, request: Request) -> Response:
     decode(request.json_or_nothing(), EmptyBody)
-    return _status(desk.ledger.resume(request.tenant, request.id("job_id")))
+    return _become(desk, request, desk.ledger.resume)
 
 
 def post_run_now(desk: Desk, request: Request) -> Response:
     decode(request.json_or_nothing(), EmptyBody)
     job_id = request.id("job_id")
-    run_ids = run_now(desk, request.tenant, job_id, key_of(request))
-    return Response(HTTPStatus.ACCEPTED, {"job_id": job_id, "run_ids": run_ids})
+
+    def answer(occasion: Occasion) -> Response:
+        run_ids = run_now(desk, request.tenant, job_id, occasion)
+        return Response(HTTPStatus.ACCEPTED, {"job_id": job_id, "run_ids": run_ids})
+
+    return once(desk, request, answer)
 
 
 def post_backfill(desk: Desk, request: Request) -> Response:
     asked = decode(request.json(), BackfillBody)
     job_id = request.id("job_id")
-    made = backfill(desk, request.tenant, job_id, asked, key_of(request))
-    body = {
-        "job_id": job_id,
-        "backfill_id": made.backfill_id,
-        "fires": len(made.fires),
-        "at_once": asked.at_once,
-        "run_ids": made.run_ids,
-    }
-    return Response(HTTPStatus.ACCEPTED, body)
+
+    def answer(occasion: Occasion) -> Response:
+        made = backfill(desk, request.tenant, job_id, asked, occasion)
+        body = {
+            "job_id": job_id,
+            "backfill_id": made.backfill_id,
+            "fires": len(made.fires),
+            "at_once": asked.at_once,
+            "run_ids": made.run_ids,
+        }
+        return Response(HTTPStatus.ACCEPTED, body)
+
+    return once(desk, request, answer, request.body)
 
 
-def _status(job: Job) -> Response:
-    body = {"job_id": job.job_id, "status": job.status.name, "version": job.version}
-    return Response(HTTPStatus.OK, body, {"ETag": f'"{job.version}"'})
+def _become(desk: Desk, request: Request, become: Callable[[str, UUID], Job]) -> Response:
+    """Cancelled, paused, resumed: these need no more words than their path."""
+    job_id = request.id("job_id")
+
+    def answer(_: Occasion) -> Response:
+        job = become(request.tenant, job_id)
+        body = {"job_id": job.job_id, "status": job.status.name, "version": job.version}
+        return Response(HTTPStatus.OK, body, {"ETag": f'"{job.version}"'})
+
+    return once(desk, request, answer)

@@ -17,7 +17,7 @@ from lamplighter.contracts.http import Request, Response
 from lamplighter.contracts.http_checks import check_text
 from lamplighter.contracts.http_decode import decode, decode_batch
 from lamplighter.contracts.http_job import new_job
-from lamplighter.contracts.http_keys import Sender, sender_of
+from lamplighter.contracts.http_keys import REPLAYED, Sender, sender_of
 from lamplighter.contracts.http_workflow import at, check_count, check_cycles, keys_of, resolved
 from lamplighter.contracts.jobs import JobBody, NewJobBody, WorkflowBody, given
 from lamplighter.domain.errors import (
@@ -120,6 +120,7 @@ def _submit(desk: Desk, sender: Sender, drafts: Sequence[Draft], now: datetime) 
     if accepted is None:
         return Receipt(job_ids, deferred=True)
     desk.tell_queue(accepted.runs, now)
+    desk.tell_submitted(submissions, accepted, now)
     return Receipt(job_ids, replayed=not accepted.created and sender.key is not None)
 
 
@@ -215,5 +216,5 @@ def _created(
     if receipt.deferred:
         return Response(HTTPStatus.ACCEPTED, {**body, "status": ACCEPTED}, told)
     if receipt.replayed:
-        told["Idempotency-Replayed"] = "true"
+        told |= REPLAYED
     return Response(HTTPStatus.CREATED, body, told)

@@ -14,7 +14,7 @@ from lamplighter.domain.errors import JobNotFound
 from lamplighter.domain.job import Job
 from lamplighter.domain.run import Attempt, Run
 from lamplighter.domain.schedule import Calendar
-from lamplighter.ports.ledger import Cursor, Lease
+from lamplighter.ports.ledger import Cursor, KeyUse, Lease
 from lamplighter.ports.rollups import Rollup
 
 # Who submitted a job id, and the fingerprint of what they sent.
@@ -35,6 +35,13 @@ class Standing(msgspec.Struct, frozen=True):
 
     next_fire_at: datetime
     version: int
+
+
+class UsedKey(msgspec.Struct, frozen=True):
+    """An Idempotency-Key of a change, by tenant and route."""
+
+    fingerprint: bytes
+    use: KeyUse
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -68,6 +75,7 @@ class Books:
         self.runs: Table[UUID, Run] = Table(journal)
         self.attempts: Table[UUID, tuple[Attempt, ...]] = Table(journal)
         self.workers: Table[str, datetime] = Table(journal)
+        self.pools: Table[str, str] = Table(journal)  # by worker
         self.claims: Table[UUID, Claim] = Table(journal)
         self.stopping: Table[UUID, str] = Table(journal)  # whom to tell, by run
         self.holders: Table[str, Mapping[int, UUID]] = Table(journal)
@@ -75,6 +83,7 @@ class Books:
         self.keys_of: Table[UUID, frozenset[str]] = Table(journal)
         self.leases: Table[str, Lease] = Table(journal)
         self.calendars: Table[tuple[str, str], Calendar] = Table(journal)
+        self.idempotency: Table[tuple[str, str, str], UsedKey] = Table(journal)
         # The days that can hold runs; True for those that submissions may write to.
         self.days: Table[date, bool] = Table(journal)
         self.loading: Table[str, Cursor] = Table(journal)

@@ -4,6 +4,7 @@ from lamplighter.adapters.memory.calendars import MemoryCalendars
 from lamplighter.adapters.memory.changes import MemoryChanges
 from lamplighter.adapters.memory.claims import MemoryClaims
 from lamplighter.adapters.memory.horizon import MemoryHorizon
+from lamplighter.adapters.memory.idempotency import MemoryKeys
 from lamplighter.adapters.memory.leases import MemoryLeases
 from lamplighter.adapters.memory.losses import MemoryLosses
 from lamplighter.adapters.memory.outcomes import MemoryOutcomes
@@ -26,6 +27,7 @@ class MemoryLedger(
     MemoryHorizon,
     MemoryLeases,
     MemoryCalendars,
+    MemoryKeys,
     MemoryUpkeep,
     MemoryRollups,
     MemoryReads,

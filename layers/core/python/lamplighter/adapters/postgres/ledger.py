@@ -6,6 +6,7 @@ from lamplighter.adapters.postgres.claims import PostgresClaims
 from lamplighter.adapters.postgres.database import Bounds, Database
 from lamplighter.adapters.postgres.finish import PostgresOutcomes
 from lamplighter.adapters.postgres.horizon import PostgresHorizon
+from lamplighter.adapters.postgres.idempotency import PostgresKeys
 from lamplighter.adapters.postgres.leases import PostgresLeases
 from lamplighter.adapters.postgres.overdue import PostgresOverdue
 from lamplighter.adapters.postgres.partitions import PostgresUpkeep
@@ -23,6 +24,7 @@ class PostgresLedger(
     PostgresHorizon,
     PostgresLeases,
     PostgresCalendars,
+    PostgresKeys,
     PostgresUpkeep,
     PostgresRollups,
     PostgresReads,
