@@ -4,21 +4,28 @@ from typing import Any
 
 from lamplighter import wiring
 from lamplighter.contracts.dead_letters import dead_letter
-from lamplighter.contracts.messages import read_job_event
-from lamplighter.contracts.msk import answer, decode_event, read_each
-from lamplighter.contracts.topics import JOB_EVENTS
+from lamplighter.contracts.msk import answer, decode_event
+from lamplighter.contracts.topics import JOB_REQUESTS
 from lamplighter.domain.errors import LedgerUnavailable
-from lamplighter.stages.record import record
+from lamplighter.ports.bus import Record
+from lamplighter.stages.requests import persist
 
 
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda's
     """A batch of events in; without the ledger, all of it out, to be delivered again."""
-    records = [each for each in decode_event(event) if each.topic == JOB_EVENTS.name]
-    read = read_each(records, read_job_event)
-    for each, why in read.unreadable:
-        wiring.bus().publish([dead_letter(each, why, "recorder")])
+    records = decode_event(event)
+    asked = [each for each in records if each.topic == JOB_REQUESTS.name]
+    told = [each for each in records if each.topic != JOB_REQUESTS.name]
+    with wiring.telemetry().invocation():
+        failed = wiring.recorder().handle(told) if told else []
+        return answer(failed + _persist(asked) if asked else failed)
+
+
+def _persist(records: list[Record]) -> list[Record]:
+    """What was accepted while the ledger was away; all of it again, while that is still so."""
     try:
-        record(wiring.ledger(), wiring.bus(), [news for _, news in read.good])
+        refused = persist(wiring.desk(), records).refused
     except LedgerUnavailable:
-        return answer(records)
-    return answer([])
+        return records
+    wiring.bus().publish([dead_letter(each.record, each.why, "recorder") for each in refused])
+    return []

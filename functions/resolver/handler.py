@@ -17,7 +17,8 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: 
     for record, why in read.unreadable:
         wiring.bus().publish([dead_letter(record, why, "resolver")])
     try:
-        resolve(wiring.ledger(), wiring.queue(), [ending for _, ending in read.good])
+        endings = [ending for _, ending in read.good]
+        resolve(wiring.ledger(), wiring.queue(), endings, wiring.bus())
     except LedgerUnavailable:
         return answer(records)
     return answer([])

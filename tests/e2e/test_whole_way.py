@@ -16,11 +16,12 @@ import pytest
 
 from lamplighter.adapters.logs.folder import FolderLogs
 from lamplighter.adapters.memory.bus import MemoryBus
+from lamplighter.adapters.memory.cache import MemoryCache
 from lamplighter.adapters.memory.ledger import MemoryLedger
 from lamplighter.adapters.memory.queue import MemoryQueue
 from lamplighter.adapters.targets.registry import ECHO, Registry, all_targets
 from lamplighter.adapters.targets.secrets import FolderSecrets
-from lamplighter.contracts.messages import read_dependency, read_job_event, read_run
+from lamplighter.contracts.messages import read_dependency, read_run
 from lamplighter.contracts.topics import (
     DEPENDENCY_EVENTS,
     JOB_EVENTS,
@@ -35,10 +36,12 @@ from lamplighter.domain.states import RunState, SkipReason
 from lamplighter.ports.queue import QueueEmptied
 from lamplighter.stages.capacity import Window, executor_group
 from lamplighter.stages.execute import Executor
-from lamplighter.stages.record import record
+from lamplighter.stages.record import Recorder
+from lamplighter.stages.report import Reporter
 from lamplighter.stages.resolve import resolve
 from lamplighter.stages.run import Runner
 from lamplighter.stages.watch import Watcher
+from lamplighter.stages.work import Doubts, Work
 
 PATIENCE = 30.0
 QUICK = Policy(backoff=Backoff(base_seconds=0.05, jitter=False))
@@ -56,9 +59,14 @@ class World:
         self.endings = self.bus.consumer("resolver", [DEPENDENCY_EVENTS.name])
         registry = Registry(all_targets(), ECHO)
         runner = Runner(registry, FolderLogs(folder / "logs"), FolderSecrets(folder / "secrets"))
+        now, doubts = self.ledger.now, Doubts()
+        reporter = Reporter(self.ledger, self.bus, now=now)
         self.executor = Executor(
-            self.ledger, self.bus, runner, worker_id="worker", now=self.ledger.now
+            runner,
+            lambda: Work(self.ledger, reporter, runner, worker_id="worker", now=now, doubts=doubts),
         )
+        self.cache = MemoryCache()
+        self.recorder = Recorder(self.ledger, self.bus, self.cache)
         window = Window(self.bus, {"default": 1000}, every_seconds=0.01)
         self.watcher = Watcher(self.ledger, self.queue, self.bus, holder="w1", window=window)
 
@@ -84,10 +92,11 @@ class World:
         self.executor.execute([read_run(each.value) for each in records])
         self.runs.commit(records)
         told = self.events.poll(1000, 0.0)
-        record(self.ledger, self.bus, [read_job_event(each.value) for each in told])
+        assert self.recorder.handle(told) == []
         self.events.commit(told)
         ended = self.endings.poll(1000, 0.0)
-        resolve(self.ledger, self.queue, [read_dependency(each.value) for each in ended])
+        endings = [read_dependency(each.value) for each in ended]
+        resolve(self.ledger, self.queue, endings, self.bus)
         self.endings.commit(ended)
 
     def ended(self, *jobs: Job) -> list[Run]:

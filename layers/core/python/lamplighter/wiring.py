@@ -8,6 +8,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from functools import cache as remember
 from functools import wraps
 from pathlib import Path
@@ -15,19 +16,24 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
 
 from lamplighter import fail_points
+from lamplighter.contracts.topics import JOB_EVENTS
 from lamplighter.ports.bus import Bus, Consumer
 from lamplighter.ports.logs import Logs
 from lamplighter.ports.target import Secrets
 from lamplighter.settings import Bus as BusKind
 from lamplighter.settings import InvalidSettings, Settings, load
 from lamplighter.settings import Secrets as SecretsKind
+from lamplighter.stages.alert import Alarm
 from lamplighter.stages.clock import LedgerClock
 from lamplighter.stages.desk import Desk
 from lamplighter.stages.execute import Executor
+from lamplighter.stages.news import Announcer
 from lamplighter.stages.presence import Presence
+from lamplighter.stages.record import Recorder
 from lamplighter.stages.report import Reporter
 from lamplighter.stages.run import Limits, Runner
 from lamplighter.stages.work import Doubts, Work
+from lamplighter.telemetry import Telemetry, count_endings, on_lambda
 
 if TYPE_CHECKING:
     from lamplighter.adapters.postgres.listing import PostgresQueryLedger
@@ -40,6 +46,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# How long a submission on Lambda waits for its news to leave: it is stopped when it has answered.
+_A_MOMENT: Final = 0.1
+# The heartbeat's answer says the same for as long as the run goes on.
+_CANCELLED_FOR: Final = timedelta(hours=1)
+RECORDERS: Final = "recorder"
 _building: Final = threading.RLock()
 
 
@@ -220,8 +231,6 @@ def worker() -> "Worker":
 
 
 def watcher() -> "Watcher":
-    from datetime import timedelta
-
     from lamplighter.stages.capacity import Window
     from lamplighter.stages.watch import Watcher
 
@@ -238,7 +247,44 @@ def watcher() -> "Watcher":
 @once
 def desk() -> Desk:
     """What submit and query serve people with."""
-    return Desk(ledger=ledger(), now=clock().now, hint=queue().add, logs=logs())
+    return Desk(
+        ledger=ledger(),
+        now=clock().now,
+        hint=queue().add,
+        logs=logs(),
+        # Asked for when there is something to tell: whoever only reads needs no bus.
+        announce=Announcer(
+            lambda news: bus().publish(news), wait_seconds=_A_MOMENT if _is_lambda() else 0.0
+        ),
+        stop_running=lambda run_ids: cache().flag_cancelled(run_ids, _CANCELLED_FOR),
+        cache=cache(),
+        queue=queue(),
+        probes={"queue": queue().counts, "bus": lambda: bus().lags(RECORDERS, [JOB_EVENTS.name])},
+    )
+
+
+@once
+def recorder() -> Recorder:
+    return Recorder(
+        ledger(), bus(), cache(), _alarm(), lambda ended: count_endings(telemetry(), ended)
+    )
+
+
+def _alarm() -> Alarm:
+    from lamplighter.adapters.alerts.all import all_ways
+    from lamplighter.adapters.targets.http.sending import DirectSender
+
+    sender = DirectSender(allow_private=settings().allow_private_addresses)
+    return Alarm(all_ways(settings(), _clients(), sender.send_alone))
+
+
+@once
+def telemetry() -> Telemetry:
+    return on_lambda(enabled=_is_lambda())
+
+
+def _is_lambda() -> bool:
+    return "AWS_LAMBDA_FUNCTION_NAME" in os.environ
 
 
 def _required(variable: str, value: str | None) -> str:

@@ -1,20 +1,26 @@
 """The desk at which people are served: what submit, change and query work with."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 
+from lamplighter.contracts.messages import JobEvent
 from lamplighter.domain.errors import LamplighterError
-from lamplighter.domain.run import Due
+from lamplighter.domain.run import Accepted, Due, Settled, Submission
 from lamplighter.domain.schedule import Calendar, Schedule, first_fire, next_fire, validate
+from lamplighter.domain.states import RunState
 from lamplighter.domain.target import parse_target, redacted
+from lamplighter.ports.cache import Cache
 from lamplighter.ports.ledger_queries import QueryLedger
 from lamplighter.ports.logs import Logs
+from lamplighter.ports.queue import Depths
 from lamplighter.stages.defer import Deferral
+from lamplighter.stages.news import settled_news, submitted_news
 
 Target = dict[str, Any]
 Calendars = Mapping[str, Calendar]
@@ -30,7 +36,10 @@ def tell_nobody(_: Sequence[Due]) -> None:
 class Desk(msgspec.Struct, frozen=True):
     """`now` is the ledger's clock. `hint` tells the queue of runs that are due soon.
 
-    With a `deferral`, jobs are accepted while the ledger is away.
+    With a `deferral`, jobs are accepted while the ledger is away; with a `cache`, a job's status
+    is known then. `announce` tells of what people did; `stop_running` tells the workers of runs
+    that somebody cancelled, faster than their next heartbeat would. `probes` raise while their
+    part is away.
     """
 
     ledger: QueryLedger
@@ -40,6 +49,11 @@ class Desk(msgspec.Struct, frozen=True):
     hint: Callable[[Sequence[Due]], None] = tell_nobody
     logs: Logs | None = None
     deferral: Deferral | None = None
+    announce: Callable[[Sequence[JobEvent]], None] | None = None
+    stop_running: Callable[[Collection[UUID]], None] | None = None
+    cache: Cache | None = None
+    queue: Depths | None = None
+    probes: Mapping[str, Callable[[], object]] = {}
 
     def calendars(self, tenant: str, schedule: Schedule) -> Calendars:
         """Asked for only where the schedule uses one."""
@@ -54,6 +68,23 @@ class Desk(msgspec.Struct, frozen=True):
             self.hint(soon)
         except LamplighterError as error:
             _log.warning("queue not told of %d runs: %s", len(soon), error)
+
+    def tell_submitted(
+        self, submissions: Sequence[Submission], accepted: Accepted, now: datetime
+    ) -> None:
+        if self.announce is not None:
+            self.announce(submitted_news(submissions, accepted, now))
+
+    def tell_settled(self, settled: Sequence[Settled]) -> None:
+        """Of runs that a person's word has ended, stopped or set free: no worker will report it."""
+        if self.announce is not None:
+            self.announce(settled_news(settled))
+        stopping = [each.run_id for each in settled if each.state is RunState.CANCELLING]
+        if stopping and self.stop_running is not None:
+            try:
+                self.stop_running(stopping)
+            except LamplighterError as error:
+                _log.warning("%d runs stop a little later: %s", len(stopping), error)
 
 
 class Timing(msgspec.Struct, frozen=True):

@@ -1,6 +1,7 @@
 """Query: what people read. Everything is looked up by tenant, by key, and in bounded pages."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Annotated, Any, Final
@@ -22,12 +23,15 @@ from lamplighter.contracts.http import Request, Response
 from lamplighter.contracts.http_checks import check_instant
 from lamplighter.contracts.http_decode import parameters
 from lamplighter.contracts.http_errors import InvalidParameter
+from lamplighter.contracts.statuses import cached_answer
+from lamplighter.domain.errors import LedgerUnavailable
 from lamplighter.domain.job import Job, JobStatus
 from lamplighter.domain.policy import ScheduleType
 from lamplighter.domain.run import Run
 from lamplighter.domain.schedule import next_fire
 from lamplighter.domain.states import RunState
 from lamplighter.ports.ledger_queries import LAST_ID, LONGEST_PAGE, JobFilter, Page, RunFilter
+from lamplighter.ports.queue import QueueUnavailable
 from lamplighter.stages.desk import Desk
 from lamplighter.stages.explain import Facts, Upstream, explain_job, explain_run
 from lamplighter.stages.stats import is_alive
@@ -70,11 +74,31 @@ def get_job(desk: Desk, request: Request) -> Response:
 
 def get_status(desk: Desk, request: Request) -> Response:
     """Of the run whose time came last; of the next one, while there is no such run."""
-    job = desk.ledger.job(request.tenant, request.id("job_id"))
-    now = desk.now()
-    run = latest_run(desk, job, now)
+    job_id = request.id("job_id")
+    try:
+        job = desk.ledger.job(request.tenant, job_id)
+        now = desk.now()
+        run = latest_run(desk, job, now)
+    except LedgerUnavailable:
+        return _stale_status(desk, request.tenant, job_id)
     latest = None if run is None else run_answer(run, now)
     body = {"job_id": job.job_id, "status": job.status.name, "latest_run": latest}
+    return Response(HTTPStatus.OK, body)
+
+
+def _stale_status(desk: Desk, tenant: str, job_id: UUID) -> Response:
+    """What the cache remembers of a job's runs, while the ledger is away. Raises as it would.
+
+    Whether the job was paused or cancelled since, nobody knows: its own status is null.
+    """
+    known = {}
+    if desk.cache is not None:
+        with suppress(QueueUnavailable):
+            known = desk.cache.job_statuses([job_id])
+    latest = cached_answer(tenant, job_id, known[job_id]) if job_id in known else None
+    if latest is None:
+        raise LedgerUnavailable("and the cache knows nothing of this job")
+    body = {"job_id": job_id, "status": None, "latest_run": latest, "stale": True}
     return Response(HTTPStatus.OK, body)
 
 

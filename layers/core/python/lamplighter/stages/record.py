@@ -1,53 +1,106 @@
-"""Record: fold what workers report into the ledger, in whole batches, and tell who waits for it."""
+"""Record: fold what workers report into the ledger, in whole batches, and tell who waits for it.
 
-from collections.abc import Sequence
+Truth first: only the ledger, and those that wait for a run, can make a batch fail and be delivered
+again. What follows from it (stages/aftermath.py) is tried once, and can not.
+"""
 
-import msgspec
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+from uuid import UUID
 
-from lamplighter.contracts.messages import DependencyEvent, JobEvent, encode
-from lamplighter.contracts.topics import DEPENDENCY_EVENTS
-from lamplighter.domain.run import Outcome, Recorded, Settled
-from lamplighter.ports.bus import Bus, Message
+from lamplighter.contracts.dead_letters import dead_letter
+from lamplighter.contracts.messages import (
+    DependencyEvent,
+    JobEvent,
+    WorkerEvent,
+    encode,
+    read_job_event,
+    read_worker,
+)
+from lamplighter.contracts.msk import read_each
+from lamplighter.contracts.topics import DEPENDENCY_EVENTS, JOB_EVENTS, WORKER_EVENTS
+from lamplighter.domain.errors import LedgerUnavailable
+from lamplighter.ports.bus import Bus, BusUnavailable, Message, Record
+from lamplighter.ports.cache import Cache
 from lamplighter.ports.ledger import Ledger
+from lamplighter.ports.rollups import Rollup, WorkerNote
+from lamplighter.stages.aftermath import Aftermath, Folded, Seen
+from lamplighter.stages.alert import Alarm
+
+_log: Final = logging.getLogger("lamplighter.record")
 
 
-class Folded(msgspec.Struct, frozen=True):
-    """What a batch of events came to."""
+class Recorder:
+    """Many batches at once, if need be: nothing here belongs to one of them."""
 
-    settled: list[Settled]
+    def __init__(
+        self,
+        ledger: Ledger,
+        bus: Bus,
+        cache: Cache | None = None,
+        alarm: Alarm | None = None,
+        measure: Callable[[Sequence[Rollup]], None] | None = None,
+    ) -> None:
+        """`measure` is told what ended, summed up, for metrics beside the ledger's own."""
+        self._ledger, self._bus = ledger, bus
+        self._aftermath = Aftermath(ledger, bus, cache, alarm or Alarm([]), measure)
 
-    @property
-    def ended(self) -> list[Settled]:
-        """Runs that have ended, now or before: dependents are told again rather than never."""
-        return [
-            each
-            for each in self.settled
-            if each.state is not None
-            and each.state.is_final
-            and each.recorded is not Recorded.STALE
-        ]
+    def handle(self, records: Sequence[Record]) -> list[Record]:
+        """Of `job-events` and `worker-events`. Answers with those to be delivered again."""
+        jobs = read_each(_of(records, JOB_EVENTS.name), read_job_event)
+        workers = read_each(_of(records, WORKER_EVENTS.name), read_worker)
+        try:
+            self.note([event for _, event in workers.good])
+            self.record([event for _, event in jobs.good])
+            # Last, so that what is delivered again is not buried again.
+            self._bury([*jobs.unreadable, *workers.unreadable])
+        except (LedgerUnavailable, BusUnavailable) as away:
+            _log.warning("%d events to be delivered again: %s", len(records), away)
+            return list(records)
+        return []
 
+    def record(self, events: Sequence[JobEvent]) -> Folded:
+        outcomes = [event.outcome for event in events if event.outcome is not None]
+        settled = iter(self._ledger.finish(outcomes) if outcomes else ())
+        seen = [Seen(event, next(settled) if event.outcome else None) for event in events]
+        folded = Folded(seen)
+        self._tell_dependents(folded)
+        self._aftermath.follow(folded)
+        return folded
 
-def record(ledger: Ledger, bus: Bus, events: Sequence[JobEvent]) -> Folded:
-    """Write outcomes to the ledger, then tell the dependents: truth first, hint second."""
-    folded = Folded(ledger.finish(_outcomes(events)))
-    tell_dependents(bus, folded.ended)
-    return folded
-
-
-def _outcomes(events: Sequence[JobEvent]) -> list[Outcome]:
-    return [event.outcome for event in events if event.outcome is not None]
-
-
-def tell_dependents(bus: Bus, ended: Sequence[Settled]) -> None:
-    messages = [
-        Message(
-            DEPENDENCY_EVENTS.name,
-            encode(DependencyEvent(each.job_id, each.run_id)),
-            each.job_id.bytes,
+    def note(self, events: Sequence[WorkerEvent]) -> None:
+        """Who came and who went."""
+        self._ledger.note_workers(
+            [
+                WorkerNote(each.worker_id, each.pool, each.capacity, each.event_type.value, each.at)
+                for each in events
+            ]
         )
-        for each in ended
-        if each.job_id is not None
+
+    def _bury(self, unreadable: Sequence[tuple[Record, str]]) -> None:
+        if unreadable:
+            self._bus.publish([dead_letter(each, why, "recorder") for each, why in unreadable])
+
+    def _tell_dependents(self, folded: Folded) -> None:
+        """By the bus; where that is away, the ledger does what the resolver would have asked."""
+        ended = folded.ended
+        if not ended:
+            return
+        try:
+            self._bus.publish(_dependency_messages(ended))
+        except BusUnavailable as away:
+            _log.warning("dependents of %d runs are freed here: %s", len(ended), away)
+            self._ledger.free_dependents(list(ended))
+
+
+def _of(records: Iterable[Record], topic: str) -> list[Record]:
+    return [each for each in records if each.topic == topic]
+
+
+def _dependency_messages(ended: dict[UUID, UUID]) -> list[Message]:
+    topic = DEPENDENCY_EVENTS.name
+    return [
+        Message(topic, encode(DependencyEvent(job_id, run_id)), job_id.bytes)
+        for run_id, job_id in ended.items()
     ]
-    if messages:
-        bus.publish(messages)

@@ -66,7 +66,9 @@ def _submit(desk: Desk, jobs: Sequence[Submission], persisted: Persisted) -> Non
         if each.job.target is not None:
             desk.check_target(each.job.target)
     accepted: Accepted = desk.ledger.submit(jobs)
-    desk.tell_queue(accepted.runs, desk.now())
+    now = desk.now()
+    desk.tell_queue(accepted.runs, now)
+    desk.tell_submitted(jobs, accepted, now)
     persisted.created |= accepted.created
 
 

@@ -5,18 +5,25 @@ from contextlib import suppress
 
 from lamplighter.contracts.messages import DependencyEvent
 from lamplighter.domain.run import Settled
+from lamplighter.ports.bus import Bus
 from lamplighter.ports.ledger import Ledger
 from lamplighter.ports.queue import Queue, QueueUnavailable
+from lamplighter.stages.news import settled_news, tell
 
 
-def resolve(ledger: Ledger, queue: Queue, events: Sequence[DependencyEvent]) -> list[Settled]:
+def resolve(
+    ledger: Ledger, queue: Queue, events: Sequence[DependencyEvent], bus: Bus | None = None
+) -> list[Settled]:
     """Judge the dependents of these runs, and wake the leader where one is free to go.
 
-    A freed run has a wake-up call in the ledger, so nothing is lost when the queue is away.
+    A freed run has a wake-up call in the ledger, so nothing is lost when the queue is away. Whoever
+    waits for one that is skipped was judged in the same call: the news is for readers and counts.
     """
     settled = ledger.free_dependents([event.run_id for event in events])
     if any(each.wake_at is not None for each in settled):
         # Where the queue is away, the leader looks at wake-up calls by itself, a moment later.
         with suppress(QueueUnavailable):
             queue.wake()
+    if bus is not None:
+        tell(bus, settled_news(settled))
     return settled

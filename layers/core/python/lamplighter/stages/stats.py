@@ -1,7 +1,7 @@
 """How it goes: minutes, workers, health. From rollups and small tables, never by counting runs."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Annotated, Any, Final
@@ -12,12 +12,13 @@ from msgspec import Meta
 from lamplighter.contracts.answers import shown_instant
 from lamplighter.contracts.http import Request, Response
 from lamplighter.contracts.http_decode import parameters
-from lamplighter.domain.errors import LedgerUnavailable
+from lamplighter.domain.errors import LamplighterError
 from lamplighter.ports.ledger_queries import LONGEST_PAGE, Minute, Worker
 from lamplighter.stages.desk import Desk
 
 SILENT_AFTER: Final = timedelta(seconds=15)
 _METRICS_MINUTES: Final = 60
+_OK: Final = "ok"
 PROMETHEUS: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -97,12 +98,21 @@ def get_health(_: Desk, __: Request) -> Response:
 
 
 def get_ready(desk: Desk, _: Request) -> Response:
-    try:
-        desk.ledger.now()
-    except LedgerUnavailable:
-        body = {"status": "not ready", "checks": {"ledger": "unavailable"}}
+    """Ready with the ledger; the other parts are said, and done without for a while."""
+    checks = {"ledger": _answers(desk.ledger.now)}
+    checks |= {name: _answers(probe) for name, probe in desk.probes.items()}
+    if checks["ledger"] != _OK:
+        body = {"status": "not ready", "checks": checks}
         return Response(HTTPStatus.SERVICE_UNAVAILABLE, body)
-    return Response(HTTPStatus.OK, {"status": "ready", "checks": {"ledger": "ok"}})
+    return Response(HTTPStatus.OK, {"status": "ready", "checks": checks})
+
+
+def _answers(probe: Callable[[], object]) -> str:
+    try:
+        probe()
+    except LamplighterError:
+        return "unavailable"
+    return _OK
 
 
 def get_metrics(desk: Desk, request: Request) -> Response:
@@ -111,7 +121,7 @@ def get_metrics(desk: Desk, request: Request) -> Response:
     now = desk.now()
     workers = desk.ledger.list_workers("", LONGEST_PAGE)
     alive = [worker for worker in workers if is_alive(worker, now)]
-    text = "".join([*_run_metrics(lines), *_worker_metrics(alive)])
+    text = "".join([*_run_metrics(lines), *_worker_metrics(alive), *_queue_metrics(desk, now)])
     return Response(HTTPStatus.OK, text, {"Content-Type": PROMETHEUS})
 
 
@@ -138,6 +148,20 @@ def _worker_metrics(alive: Sequence[Worker]) -> Iterable[str]:
         capacity[f'pool="{worker.pool}"'] += worker.capacity
     yield from _gauge("workers", "Workers heard of in the last 15 s.", count)
     yield from _gauge("worker_capacity", "Runs that those can do at once.", capacity)
+
+
+def _queue_metrics(desk: Desk, now: datetime) -> Iterable[str]:
+    """Nothing while the queue is away: a depth of 0 would be a lie."""
+    if desk.queue is None:
+        return
+    try:
+        depths = desk.queue.depth(now)
+    except LamplighterError:
+        return
+    waiting: dict[str, float] = defaultdict(float)
+    for depth in depths:
+        waiting[f'class="{depth.job_class.name}",pool="{depth.pool}"'] += depth.runs
+    yield from _gauge("queue_depth", "Runs that are due and wait for a worker.", waiting)
 
 
 def _gauge(name: str, meaning: str, values: dict[str, float]) -> Iterable[str]:

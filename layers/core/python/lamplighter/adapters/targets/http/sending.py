@@ -68,9 +68,16 @@ class DirectSender:
 
     def send(self, request: HttpRequest, context: Context) -> HttpResponse:
         connection = self._connection(request.url)
+        with context.on_stop(connection.cut_off):
+            return self._send(connection, request)
+
+    def send_alone(self, request: HttpRequest) -> HttpResponse:
+        """For what belongs to no run: nobody can tell it to stop before its time is over."""
+        return self._send(self._connection(request.url), request)
+
+    def _send(self, connection: _Guarded, request: HttpRequest) -> HttpResponse:
         try:
-            with context.on_stop(connection.cut_off):
-                return _exchange(connection, request)
+            return _exchange(connection, request)
         except (HTTPError, HTTPException, OSError) as problem:
             # The URL without its query: there may be a token in it.
             where = f"{connection.host}:{connection.port}"

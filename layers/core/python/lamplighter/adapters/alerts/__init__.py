@@ -1,0 +1,1 @@
+"""Ways to wake somebody: SNS, PagerDuty, a signed webhook."""

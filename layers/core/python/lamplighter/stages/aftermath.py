@@ -1,0 +1,155 @@
+"""Aftermath: what follows once the ledger has an outcome: news, cached statuses, counts, alerts.
+
+All of it are favours: tried once, logged where they fail, and never repeated, since an outcome is
+accepted only once.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from lamplighter.contracts.messages import JobEvent, JobEventType
+from lamplighter.contracts.statuses import job_status
+from lamplighter.domain.ids import fire_of
+from lamplighter.domain.run import Recorded, Settled
+from lamplighter.domain.states import RunState
+from lamplighter.ports.alerts import Alert
+from lamplighter.ports.bus import Bus
+from lamplighter.ports.cache import Cache, JobStatus
+from lamplighter.ports.ledger import Ledger
+from lamplighter.ports.rollups import Rollup
+from lamplighter.stages.alert import Alarm
+from lamplighter.stages.effort import Effort
+from lamplighter.stages.news import messages_of, settled_news
+from lamplighter.stages.rollup import Ending, ended_at, rolled_up
+
+_BAD: Final = (RunState.FAILED, RunState.TIMED_OUT)
+
+
+class Seen(NamedTuple):
+    """An event, and what the ledger said to its outcome; to news it says nothing."""
+
+    event: JobEvent
+    settled: Settled | None
+
+    @property
+    def state(self) -> RunState | None:
+        """Where the run stands, as far as this event may say so."""
+        event, settled = self
+        if settled is not None:
+            return None if settled.recorded is Recorded.STALE else settled.state
+        return RunState.RUNNING if event.event_type is JobEventType.RUNNING else event.state
+
+    @property
+    def is_first(self) -> bool:
+        """The ledger had not heard of it before. News may come twice: nobody can tell."""
+        return self.settled is None or self.settled.recorded is Recorded.ACCEPTED
+
+
+class Folded(msgspec.Struct, frozen=True):
+    """What a batch of events came to."""
+
+    seen: list[Seen]
+
+    @property
+    def ended(self) -> dict[UUID, UUID]:
+        """Jobs by runs that have ended, now or before: dependents are told again or never."""
+        return {
+            each.event.run_id: each.event.job_id
+            for each in self.seen
+            if each.event.run_id and (state := each.state) is not None and state.is_final
+        }
+
+    @property
+    def endings(self) -> list[Ending]:
+        """What has ended just now, for the first time."""
+        return [
+            (each.event, state)
+            for each in self.seen
+            if (state := each.state) is not None and state.is_final and each.is_first
+        ]
+
+
+class Aftermath:
+    def __init__(
+        self,
+        ledger: Ledger,
+        bus: Bus,
+        cache: Cache | None,
+        alarm: Alarm,
+        measure: Callable[[Sequence[Rollup]], None] | None,
+    ) -> None:
+        self._ledger, self._bus, self._cache, self._alarm = ledger, bus, cache, alarm
+        self._measure = measure
+        self._retrying = Effort("telling of retries")
+        self._caching = Effort("keeping statuses")
+        self._counting = Effort("counting endings")
+        self._alerting = Effort("alerting")
+
+    def follow(self, folded: Folded) -> None:
+        endings = folded.endings
+        self._tell_of_retries(folded.seen)
+        self._keep_statuses(folded.seen)
+        if endings:
+            self._count(rolled_up(endings))
+        bad = [(event, state) for event, state in endings if state in _BAD]
+        if bad and not self._alarm.is_silent:
+            self._alerting.make(lambda: self._alert(bad))
+
+    def _tell_of_retries(self, seen: Sequence[Seen]) -> None:
+        retried = [each.settled for each in seen if each.state is RunState.RETRYING]
+        news = settled_news([each for each in retried if each is not None])
+        if news:
+            self._retrying.make(lambda: self._bus.publish(messages_of(news)))
+
+    def _keep_statuses(self, seen: Sequence[Seen]) -> None:
+        """Of each job the newest: a batch often has all that happened to a run."""
+        cache = self._cache
+        if cache is None:
+            return
+        newest: dict[UUID, JobStatus] = {}
+        for each in seen:
+            event, state = each.event, each.state
+            if state is None or event.run_id is None:
+                continue
+            status = job_status(event, event.run_id, state)
+            known = newest.get(event.job_id)
+            if known is None or _how_new(known) <= _how_new(status):
+                newest[event.job_id] = status
+        if newest:
+            self._caching.make(lambda: cache.put_job_statuses(list(newest.values())))
+
+    def _count(self, rollups: Sequence[Rollup]) -> None:
+        self._counting.make(lambda: self._ledger.add_minutes(rollups))
+        if self._measure is not None:
+            self._measure(rollups)
+
+    def _alert(self, bad: Sequence[Ending]) -> None:
+        critical = self._ledger.critical_jobs({event.job_id for event, _ in bad})
+        alerts = [
+            _alert_of(event, event.run_id, state, critical[event.job_id])
+            for event, state in bad
+            if event.job_id in critical and event.run_id is not None
+        ]
+        if alerts:
+            self._alarm.sound(alerts)
+
+
+def _how_new(status: JobStatus) -> tuple[int, int, int]:
+    return status.fire_ms, status.fence, status.step
+
+
+def _alert_of(event: JobEvent, run_id: UUID, state: RunState, name: str) -> Alert:
+    return Alert(
+        tenant=event.tenant,
+        job_id=event.job_id,
+        job_name=name,
+        run_id=run_id,
+        status=state.name,
+        error=event.error if event.outcome is None else event.outcome.error,
+        attempt=event.attempt,
+        fire_at=fire_of(run_id),
+        ended_at=ended_at(event),
+    )
