@@ -64,6 +64,17 @@ class Child:
         """Whether the program, and with it the guardian, is still there."""
         return self._guardian.poll() is None
 
+    def ending(self) -> str:
+        """How it ended, as a few words for people."""
+        code = self._guardian.poll()
+        if code is None:
+            return "still running"
+        # As a shell gives it: 128 and the signal's number.
+        killed = code - 128 in set(signal.Signals)
+        return (
+            f"killed by {signal.Signals(code - 128).name}" if killed else f"ended with code {code}"
+        )
+
     def stop(self) -> None:
         """Ask it to end, and return when it has."""
         self._lifeline.close()

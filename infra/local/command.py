@@ -12,35 +12,48 @@ from infra.local.stack import Stack
 from lamplighter.domain.errors import LamplighterError
 from lamplighter.settings import Bus, Settings, load
 
-CHECK_SECONDS: Final = 0.5
+CHECK_SECONDS: Final = 0.2
+PORT: Final = 8080
+_PORTS: Final = click.IntRange(0, 65535)
 
 
 @click.command()
+@click.option("--port", type=_PORTS, default=PORT, show_default=True, help="0 picks a free one.")
 @click.option("--bus", type=click.Choice([bus.value for bus in Bus]), help="What carries messages.")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Of each pool."
+)
 @click.option(
     "--data", type=click.Path(file_okay=False), help="Where the services keep their data."
 )
-def up(bus: str | None, data: str | None) -> None:
-    """Start every service on this machine, migrate, and wait for Ctrl-C."""
+def up(port: int, bus: str | None, workers: int, data: str | None) -> None:
+    """Start everything on this machine, and wait for Ctrl-C."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _leave)
     try:
-        _run(_settings(bus, data))
+        _run(_settings(bus, data), port, workers)
     except KeyboardInterrupt:
-        click.echo("Everything is stopped.")
+        _say("Everything is stopped.")
     except LamplighterError as problem:
         raise click.ClickException(str(problem)) from problem
 
 
-def _run(settings: Settings) -> None:
+def _run(settings: Settings, port: int, workers: int) -> None:
     began = time.monotonic()
-    with Stack(settings, say=click.echo) as stack:
+    with Stack(settings, port=port, workers=workers, say=_say) as stack:
         stack.start()
-        click.echo(f"Lamplighter is up after {time.monotonic() - began:.1f} s. Ctrl-C stops it.")
-        click.echo(f"Data, logs and passwords are in {settings.data_dir}.")
+        _welcome(stack.url, settings.data_dir, time.monotonic() - began)
         while True:
-            stack.check()
+            stack.look_after()
             time.sleep(CHECK_SECONDS)
+
+
+def _welcome(url: str, data: str, seconds: float) -> None:
+    shown = click.style(url, bold=True)
+    _say(f"Lamplighter is up after {seconds:.1f} s: {shown}   (Ctrl-C stops it)")
+    _say(f"Data, logs and passwords are in {data}.")
+    body = """'{"name": "hello", "payload": {"to": "world"}}'"""
+    _say(f"Try: curl {url}/jobs -H 'content-type: application/json' -d {body}")
 
 
 def _settings(bus: str | None, data: str | None) -> Settings:
@@ -48,6 +61,11 @@ def _settings(bus: str | None, data: str | None) -> Settings:
     typed = {"bus": Bus(bus) if bus else None, "data_dir": data}
     given = {name: value for name, value in typed.items() if value}
     return msgspec.structs.replace(load(os.environ), **given)
+
+
+def _say(line: str) -> None:
+    # Click itself drops colours where nobody looks on.
+    click.echo(line, color=False if os.environ.get("NO_COLOR") else None)
 
 
 def _leave(*_: object) -> NoReturn:

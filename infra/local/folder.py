@@ -30,7 +30,7 @@ class FolderLock:
         deadline = time.monotonic() + self._wait_seconds
         while not self._try():
             owner = self._owner()
-            if _alive(owner) or time.monotonic() > deadline:
+            if alive(owner) or time.monotonic() > deadline:
                 self._close()
                 raise ServiceFailed(
                     f"{self._path.parent} is in use by process {owner}.\n"
@@ -63,7 +63,19 @@ class FolderLock:
             os.close(descriptor)
 
 
-def _alive(process: int | None) -> bool:
+def is_taken(folder: Path, owner: int) -> bool:
+    """Whether that process lives and has the folder: its number alone may be another's by now."""
+    try:
+        with (folder / "lock").open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return alive(owner)
+    return False
+
+
+def alive(process: int | None) -> bool:
     if process is None:
         return False
     try:

@@ -29,7 +29,7 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "fsync": "on",
     "synchronous_commit": "on",
     "shared_buffers": "256MB",
-    "max_connections": "100",
+    "max_connections": "300",
     "min_wal_size": "512MB",
     "max_wal_size": "4GB",
     "checkpoint_timeout": "15min",

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from infra.local.child import Child, Command, run_to_end
 from infra.local.errors import ServiceFailed, with_tail
 from infra.local.folder import FolderLock
+from infra.local.logfiles import renew
 
 HOST: Final = "127.0.0.1"
 POLL_SECONDS: Final = 0.02
@@ -69,6 +70,10 @@ class Service(ABC):
         child = self._child
         return child is not None and child.running()
 
+    def ending(self) -> str:
+        """How it ended, in a few words; for one that is not running."""
+        return self._child.ending() if self._child else "not started"
+
     def start(self) -> Self:
         """Start, and return when it answers. Raises ServiceFailed with the end of its log."""
         with self._busy:
@@ -109,7 +114,7 @@ class Service(ABC):
     def _start_on_a_port(self) -> None:
         chosen_by_us = self.port == 0
         for attempt in range(1, PORT_ATTEMPTS + 1):
-            self._new_log()
+            renew(self.log)
             self.port = self.port or free_port()
             try:
                 self._launch()
@@ -147,12 +152,6 @@ class Service(ABC):
         child, self._child = self._child, None
         if child:
             child.stop()
-
-    def _new_log(self) -> None:
-        """Start a fresh log and keep the one before: its end tells why the last run ended."""
-        if self.log.exists():
-            self.log.replace(self.log.with_name("log.before"))
-        self.log.touch(mode=0o600)
 
     def _running_child(self) -> Child:
         if not self._child:

@@ -1,105 +1,128 @@
-"""All of Lamplighter's services on this machine, started together and stopped in order."""
+"""All of Lamplighter on this machine: services, then the ledger and its topics, then components."""
 
+import os
+import socket
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import urlsplit
 
-from infra.local.errors import with_tail
-from infra.local.kafka.server import Kafka
-from infra.local.postgres import Postgres
-from infra.local.service import Service, without_password
-from infra.local.valkey import Valkey
+import msgspec
+
+from infra.local import lines
+from infra.local.embedded import addressed, addresses, embedded, shown
+from infra.local.errors import ServiceFailed
+from infra.local.folder import FolderLock
+from infra.local.lines import Say
+from infra.local.part import Part
+from infra.local.roster import GATEWAY, Roster, environment, members
+from infra.local.service import HOST, free_port
+from infra.local.state import ComponentState, ServiceState, StackState, remove_state, write_state
+from infra.local.supervisor import Supervisor
 from lamplighter.adapters.postgres.migrate import migrate
-from lamplighter.settings import Bus, Settings
+from lamplighter.contracts.topics import all_topics
+from lamplighter.ports.bus import Bus
+from lamplighter.settings import Bus as BusKind
+from lamplighter.settings import Settings
 
-DATABASE: Final = "lamplighter"
-
-Say = Callable[[str], None]
+# A stack that was killed takes this long at most to be gone.
+_WAIT_SECONDS: Final = 30.0
 
 
 class Stack:
-    """The services that the settings ask for. One that is given by URL is used, never started."""
+    """What the settings ask for. A service that is given by URL is used, never started."""
 
-    def __init__(self, settings: Settings, *, say: Say) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, *, port: int, workers: int, say: Say) -> None:
+        self._folder = Path(settings.data_dir).resolve()
+        # Components work elsewhere, so what they are told is not relative.
+        self._settings = msgspec.structs.replace(settings, data_dir=str(self._folder))
+        self._port = port
+        self._workers = workers
         self._say = say
-        self._folder = Path(settings.data_dir)
-        self.services = self._embedded()
+        self._lock = FolderLock(self._folder, wait_seconds=_WAIT_SECONDS)
+        self._services = embedded(self._settings, self._folder)
+        self._supervisor = Supervisor(say=say, changed=self._write_state)
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self._port}"
 
     def start(self) -> None:
-        """Start what is embedded, all at once, and bring the ledger's schema up to date."""
+        """Everything, in the order in which one leans on the other; returns when all are ready."""
         _keep_out_of_git(self._folder)
-        self._tell_what_is_given()
-        self._start_all()
-        self._migrate()
+        self._lock.take()
+        # A stack that was killed has left its own behind.
+        remove_state(self._folder)
+        self._port = _usable_port(self._port)
+        for name, url in addresses(self._settings).items():
+            self._say(lines.given(name, shown(url)))
+        self._supervisor.start(self._services, self._tell_service)
+        self._settings = addressed(self._settings, self._services)
+        self._make_ledger()
+        self._make_topics()
+        self._start_components()
 
-    def check(self) -> None:
-        """Raise ServiceFailed when a service has ended by itself."""
-        for service in self.services:
-            if not service.running():
-                raise with_tail(f"{service.name} has ended by itself.", service.log)
+    def look_after(self) -> None:
+        """Start again what has ended by itself. To be called several times a second."""
+        self._supervisor.tick()
 
     def stop(self) -> None:
         """Stop what was started, and nothing else; the ledger, which the others lean on, last."""
-        for service in reversed(self.services):
-            was_running = service.running()
-            service.stop()
-            if was_running:
-                self._say(f"  {service.name:<9} stopped")
+        self._supervisor.stop()
+        if self._lock.descriptor >= 0:
+            remove_state(self._folder)
+        self._lock.release()
 
-    def _embedded(self) -> list[Service]:
-        settings, folder = self._settings, self._folder
-        services: list[Service] = []
-        if not settings.database_url:
-            services.append(Postgres(folder / Postgres.name))
-        if not settings.valkey_url:
-            services.append(Valkey(folder / Valkey.name))
-        if settings.bus is Bus.KAFKA and not settings.kafka_bootstrap_servers:
-            services.append(Kafka(folder / Kafka.name))
-        return services
-
-    def _start_all(self) -> None:
-        pool = ThreadPoolExecutor(max_workers=max(1, len(self.services)))
-        try:
-            starting = {pool.submit(_timed_start, each): each for each in self.services}
-            for started in as_completed(starting):
-                self._tell(starting[started].name, started.result(), starting[started].shown_url)
-        except BaseException:
-            # Ctrl-C or a failure: the others need not finish their start to be stopped.
-            for service in self.services:
-                service.interrupt()
-            raise
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-    def _migrate(self) -> None:
+    def _make_ledger(self) -> None:
         began = time.monotonic()
-        url = self._database_url()
+        url = self._settings.database_url or ""
         applied = len(migrate(url, days_ahead=self._settings.partition_days_ahead))
         noun = "migration" if applied == 1 else "migrations"
         database = urlsplit(url).path.lstrip("/")
         what = f"{applied} {noun} applied to database {database}"
-        self._tell("ledger", time.monotonic() - began, what)
+        self._say(lines.ready("ledger", time.monotonic() - began, what))
 
-    def _database_url(self) -> str:
-        if self._settings.database_url:
-            return self._settings.database_url
-        return next(s for s in self.services if isinstance(s, Postgres)).ensure_database(DATABASE)
+    def _make_topics(self) -> None:
+        began = time.monotonic()
+        topics = all_topics(self._settings.windows())
+        bus = _bus(self._settings)
+        try:
+            bus.ensure_topics(topics)
+        finally:
+            bus.close()
+        what = f"{len(topics)} on {self._settings.bus}"
+        self._say(lines.ready("topics", time.monotonic() - began, what))
 
-    def _tell_what_is_given(self) -> None:
-        settings = self._settings
-        kafka = settings.kafka_bootstrap_servers if settings.bus is Bus.KAFKA else None
-        given = {"postgres": settings.database_url, "valkey": settings.valkey_url, "kafka": kafka}
-        for name, url in given.items():
-            if url:
-                self._say(f"  {name:<9} given           {without_password(url)}")
+    def _start_components(self) -> None:
+        told = environment(self._settings, os.environ)
+        roster = Roster(self._folder, told=told, lock=self._lock.descriptor, port=self._port)
+        crew = {each.name: each for each in members(self._settings, self._workers)}
 
-    def _tell(self, name: str, seconds: float, what: str) -> None:
-        self._say(f"  {name:<9} ready in {seconds:4.1f} s  {what}")
+        def tell(part: Part, seconds: float) -> None:
+            what = self.url if part.name == GATEWAY else crew[part.name].does
+            self._say(lines.ready(part.name, seconds, what))
+            self._write_state()
+
+        self._supervisor.start([roster.component(each) for each in crew.values()], tell)
+
+    def _tell_service(self, part: Part, seconds: float) -> None:
+        url = next(each.shown_url for each in self._services if each.name == part.name)
+        self._say(lines.ready(part.name, seconds, url))
+
+    def _write_state(self) -> None:
+        keepers = {each.part.name: each for each in self._supervisor.keepers}
+        urls = addresses(self._settings)
+        services = [
+            ServiceState(name, url, keepers[name].pid if name in keepers else None)
+            for name, url in urls.items()
+        ]
+        components = [
+            ComponentState(name, each.pid, each.restarts, each.since)
+            for name, each in keepers.items()
+            if name not in urls
+        ]
+        write_state(self._folder, StackState(self.url, os.getpid(), components, services))
 
     def __enter__(self) -> Self:
         return self
@@ -113,10 +136,33 @@ class Stack:
         self.stop()
 
 
-def _timed_start(service: Service) -> float:
-    began = time.monotonic()
-    service.start()
-    return time.monotonic() - began
+def _bus(settings: Settings) -> Bus:
+    # Their drivers take a while to import, and only one of them is needed.
+    if settings.bus is BusKind.KAFKA:
+        from lamplighter.adapters.kafka.bus import KafkaBus
+        from lamplighter.adapters.kafka.config import KafkaAccess
+
+        return KafkaBus(KafkaAccess(settings.kafka_bootstrap_servers or ""))
+    from lamplighter.adapters.streams.bus import StreamsBus
+
+    return StreamsBus(settings.valkey_url or "")
+
+
+def _usable_port(port: int) -> int:
+    """The port that was asked for, if it is free; for 0, any that is."""
+    if port == 0:
+        return free_port()
+    with socket.socket() as probe:
+        # As the server does it: what a former one left in TIME_WAIT is no obstacle.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as problem:
+            raise ServiceFailed(
+                f"Port {port} cannot be used: {problem.strerror}.\n"
+                "Choose another with --port, or let one be chosen with --port 0."
+            ) from None
+    return port
 
 
 def _keep_out_of_git(folder: Path) -> None:
