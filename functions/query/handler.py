@@ -4,7 +4,7 @@ from typing import Any
 
 from lamplighter import wiring
 from lamplighter.contracts.http_api import Api
-from lamplighter.stages import logs, preview, query, stats
+from lamplighter.stages import calendars, logs, preview, query, stats
 
 api = Api(
     "query",
@@ -20,6 +20,8 @@ api = Api(
         "GET /runs/{run_id}/log": logs.get_log,
         "GET /runs/{run_id}/explain": query.get_run_explain,
         "POST /schedules/preview": preview.post_preview,
+        "GET /calendars": calendars.get_calendars,
+        "GET /calendars/{name}": calendars.get_calendar,
         "GET /stats": stats.get_stats,
         "GET /workers": stats.get_workers,
         "GET /healthz": stats.get_health,

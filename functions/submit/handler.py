@@ -4,7 +4,7 @@ from typing import Any
 
 from lamplighter import wiring
 from lamplighter.contracts.http_api import Api
-from lamplighter.stages import change, decide, submit
+from lamplighter.stages import calendars, change, decide, submit
 
 api = Api(
     "submit",
@@ -20,6 +20,7 @@ api = Api(
         "POST /jobs/{job_id}/backfill": change.post_backfill,
         "POST /runs/{run_id}/cancel": decide.post_cancel_run,
         "POST /runs/{run_id}/decide": decide.post_decide,
+        "PUT /calendars/{name}": calendars.put_calendar,
     },
 )
 

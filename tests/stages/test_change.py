@@ -206,3 +206,19 @@ def test_edges_can_be_edited(world: World) -> None:
     assert (refused.status, refused.error["field"]) == (422, "after")
     refused = world.call("PUT", f"/jobs/{up}", {"after": [job_id], "schedule_type": "AFTER"})
     assert refused.status in {200, 422}
+
+
+def test_a_job_that_was_read_can_be_put_back_without_its_secrets_being_lost(world: World) -> None:
+    headers = {"Authorization": "Bearer hunter2"}
+    target = {"type": "http", "url": "https://example.com", "headers": headers}
+    job_id = world.call.submit(target=target)
+    shown = world.call("GET", f"/jobs/{job_id}").body["target"]
+
+    put = world.call("PUT", f"/jobs/{job_id}", {"target": shown})
+    elsewhere = world.call("PUT", f"/jobs/{job_id}", {"target": {**shown, "url": "https://b.org"}})
+    copied = world.call("POST", "/jobs", {"name": "copy", "target": shown})
+
+    assert (put.status, put.body["version"]) == (200, 1)
+    assert world.ledger.job("default", UUID(job_id)).target == target
+    for refused in (elsewhere, copied):
+        assert (refused.status, refused.error["field"]) == (422, "target.headers.Authorization")

@@ -13,6 +13,7 @@ from lamplighter.contracts.http_errors import InvalidParameter, MalformedRequest
 from lamplighter.contracts.jobs import (
     BackfillBody,
     BatchBody,
+    CalendarBody,
     DecisionBody,
     EmptyBody,
     JobBody,
@@ -25,8 +26,8 @@ from lamplighter.domain.errors import InvalidJob
 T = TypeVar("T")
 
 _BODIES: Final = (
-    BackfillBody, BatchBody, DecisionBody, EmptyBody, JobBody, NewJobBody, PreviewBody,
-    WorkflowBody,
+    BackfillBody, BatchBody, CalendarBody, DecisionBody, EmptyBody, JobBody, NewJobBody,
+    PreviewBody, WorkflowBody,
 )  # fmt: skip
 _DECODERS: Final = {each: msgspec.json.Decoder(each) for each in _BODIES}
 _PLACE: Final = re.compile(r"^(?P<rule>.*?)(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?$", re.DOTALL)

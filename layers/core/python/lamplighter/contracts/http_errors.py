@@ -45,6 +45,10 @@ class LogNotFound(LamplighterError):
     """The run has no log, or none that is still kept."""
 
 
+class CalendarNotFound(LamplighterError):
+    """No calendar of this tenant has this name."""
+
+
 class NoSuchRoute(LamplighterError):
     """Nothing lives at this path. docs/api.md lists what does."""
 
@@ -63,6 +67,7 @@ STATUS_OF: Final[Mapping[type[LamplighterError], HTTPStatus]] = {
     JobNotFound: HTTPStatus.NOT_FOUND,
     RunNotFound: HTTPStatus.NOT_FOUND,
     LogNotFound: HTTPStatus.NOT_FOUND,
+    CalendarNotFound: HTTPStatus.NOT_FOUND,
     MethodNotAllowed: HTTPStatus.METHOD_NOT_ALLOWED,
     JobEnded: HTTPStatus.CONFLICT,
     RunNotHeld: HTTPStatus.CONFLICT,

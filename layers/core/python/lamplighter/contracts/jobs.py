@@ -1,6 +1,6 @@
 """The bodies that people send, field by field. Left out is UNSET; null is the default."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
@@ -18,7 +18,7 @@ from lamplighter.domain.policy import (
     ScheduleType,
     TriggerRule,
 )
-from lamplighter.domain.schedule import CalendarUse
+from lamplighter.domain.schedule import CalendarUse, Window
 
 T = TypeVar("T")
 Given: TypeAlias = T | UnsetType | None
@@ -123,6 +123,13 @@ class DecisionBody(msgspec.Struct, forbid_unknown_fields=True):
     """What has become of a held run: SUCCESS, FAILED, or SCHEDULED to run it again."""
 
     status: Literal["SUCCESS", "FAILED", "SCHEDULED"]
+
+
+class CalendarBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Whole days of whichever zone, and windows; at least one of them."""
+
+    dates: Annotated[tuple[date, ...], Meta(max_length=10_000)] = ()
+    windows: Annotated[tuple[Window, ...], Meta(max_length=10_000)] = ()
 
 
 class EmptyBody(msgspec.Struct, forbid_unknown_fields=True):

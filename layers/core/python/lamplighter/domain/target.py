@@ -4,6 +4,7 @@ Semantics are checked here, at submission; whether a queue or a handler exists i
 the run happens.
 """
 
+from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Annotated, Any, Final, Literal
 
@@ -18,6 +19,13 @@ HIDDEN: Final = "…"
 SECRET_HEADERS: Final = frozenset(
     {"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-auth-token"}
 )
+# The fields that may hold values which are not shown: those of these names.
+_MAY_HIDE: Final[dict[str, Callable[[str], bool]]] = {
+    "env": lambda _: True,
+    "headers": lambda name: name.lower() in SECRET_HEADERS,
+}
+# Who gets to see those values.
+_WHERE: Final = ("type", "url", "command", "cwd")
 
 
 class Secret(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -180,15 +188,39 @@ def _check(spec: TargetSpec) -> None:
 
 def redacted(document: dict[str, Any]) -> dict[str, Any]:
     """A target as it may be shown and logged: no value of env, no header that is a credential."""
-    shown = dict(document)
-    if isinstance(env := document.get("env"), dict):
-        shown["env"] = {name: _unless_reference(value) for name, value in env.items()}
-    if isinstance(headers := document.get("headers"), dict):
-        shown["headers"] = {
-            name: _unless_reference(value) if name.lower() in SECRET_HEADERS else value
-            for name, value in headers.items()
-        }
-    return shown
+    return {field: _redacted(field, value) for field, value in document.items()}
+
+
+def _redacted(field: str, value: object) -> object:
+    if field not in _MAY_HIDE or not isinstance(value, dict):
+        return value
+    hides = _MAY_HIDE[field]
+    return {name: _unless_reference(each) if hides(name) else each for name, each in value.items()}
+
+
+def revealed(document: dict[str, Any], stored: dict[str, Any] | None) -> dict[str, Any]:
+    """A target that was shown and is sent back: where it has the mark, the stored value stays.
+
+    Only while it goes where it went: who may edit a job shall not send its secrets elsewhere.
+    """
+    known = stored or {}
+    is_same = all(document.get(field) == known.get(field) for field in _WHERE)
+    return {
+        field: _revealed(field, value, known.get(field) if is_same else None)
+        for field, value in document.items()
+    }
+
+
+def _revealed(field: str, value: object, stored: object) -> object:
+    if field not in _MAY_HIDE or not isinstance(value, dict) or HIDDEN not in value.values():
+        return value
+    known = stored if isinstance(stored, dict) else {}
+    hidden = {name for name in value if _MAY_HIDE[field](name) and value[name] == HIDDEN}
+    for name in sorted(hidden - known.keys()):
+        raise InvalidJob(
+            f"target.{field}.{name}", f"{HIDDEN} stands for a value that is not shown; give that"
+        )
+    return value | {name: known[name] for name in hidden}
 
 
 def _unless_reference(value: object) -> object:

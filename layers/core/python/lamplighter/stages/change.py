@@ -23,6 +23,7 @@ from lamplighter.domain.job import Job
 from lamplighter.domain.run import Due, Recorded, Run, stands
 from lamplighter.domain.schedule import count_fires, fires_between
 from lamplighter.domain.states import RunState
+from lamplighter.domain.target import revealed
 from lamplighter.ports.ledger_queries import LAST_ID, LONGEST_PAGE, RunFilter
 from lamplighter.stages.desk import SOON, Desk, Timing, Timings, fires_from
 from lamplighter.stages.once import Occasion, once
@@ -53,6 +54,8 @@ def change(desk: Desk, tenant: str, job_id: UUID, body: JobBody, version: int | 
 
 
 def _replace(desk: Desk, before: Job, after: Job) -> Job:
+    if after.target is not None and after.target != before.target:
+        after = msgspec.structs.replace(after, target=revealed(after.target, before.target))
     if after == before:
         return before
     if after.target is not None and after.target != before.target:

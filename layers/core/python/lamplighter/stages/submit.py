@@ -28,6 +28,7 @@ from lamplighter.domain.errors import (
 )
 from lamplighter.domain.job import Job
 from lamplighter.domain.run import Accepted, Submission
+from lamplighter.domain.target import revealed
 from lamplighter.stages.desk import Desk, Timings
 
 _ITEMS = "items"
@@ -151,7 +152,7 @@ def _prepared(
 def _job(desk: Desk, sender: Sender, draft: Draft, now: datetime) -> Job:
     job = new_job(draft.job_id, sender.tenant, draft.body)
     if job.target is not None:
-        desk.check_target(job.target)
+        desk.check_target(revealed(job.target, None))
     if job.expires_at is not None and job.expires_at <= now:
         raise InvalidJob("expires_at", "it has passed; give a later time, or leave it out")
     if not draft.note:
