@@ -1,0 +1,105 @@
+"""A long-lived worker: it claims, commits, then runs; a long run holds up nothing."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from lamplighter.contracts.messages import RunMessage, encode
+from lamplighter.contracts.topics import DEAD_LETTERS, job_runs_topics
+from lamplighter.domain.states import RunState
+from lamplighter.ports.bus import Message
+from lamplighter.ports.target import Context
+from lamplighter.stages.attend import Worker
+from tests.stages.working import Workplace
+
+PATIENCE = 10.0
+TOPIC = job_runs_topics("tasks")[1].name
+
+
+class Attending(Workplace):
+    def __init__(self) -> None:
+        super().__init__(places=2)
+        names = [topic.name for topic in job_runs_topics("tasks")]
+        consumer = self.bus.consumer("executor.tasks", names)
+        self.release = threading.Event()
+        self.started = threading.Event()
+        self.does("slow", self._wait)
+        self.does("good", lambda _: "done")
+        self.worker = Worker(self.bus, consumer, self.runner, self.work())
+        self.thread = threading.Thread(target=self.worker.attend, args=[PATIENCE])
+
+    def _wait(self, _: Context) -> None:
+        self.started.set()
+        assert self.release.wait(PATIENCE)
+
+    def put(self, *messages: RunMessage) -> None:
+        self.bus.publish([Message(TOPIC, encode(each), partition=0) for each in messages])
+
+    def unsettled(self) -> int:
+        return self.bus.lags("executor.tasks", [TOPIC])[TOPIC, 0]
+
+    def ended(self, count: int) -> set[str]:
+        """Runs that were reported, by their jobs' names; bounded."""
+        names: set[str] = set()
+        end = time.monotonic() + PATIENCE
+        while len(names) < count and time.monotonic() < end:
+            for event in self.told():
+                if event.outcome is not None:
+                    names.add(self.ledger.job("default", event.job_id).name)
+        return names
+
+
+@pytest.fixture
+def place() -> Iterator[Attending]:
+    place = Attending()
+    place.thread.start()
+    yield place
+    place.release.set()
+    place.worker.stop()
+    place.thread.join(PATIENCE)
+    assert not place.thread.is_alive()
+
+
+def test_a_long_run_holds_no_partition(place: Attending) -> None:
+    place.put(*place.due("slow", pool="tasks"))
+    assert place.started.wait(PATIENCE)
+
+    place.put(*place.due("good", pool="tasks"))
+
+    assert place.ended(1) == {"good"}
+    assert place.unsettled() == 0
+
+
+def test_what_cannot_be_read_is_put_aside(place: Attending) -> None:
+    place.bus.publish([Message(TOPIC, b"not a run", partition=0)])
+
+    place.put(*place.due("good", pool="tasks"))
+
+    assert place.ended(1) == {"good"}
+    [letter] = place.bus.logs[DEAD_LETTERS.name, 0]
+    assert letter.value == b"not a run"
+
+
+def test_without_the_ledger_a_run_waits_and_is_claimed_when_it_is_back(place: Attending) -> None:
+    place.ledger.away = True
+    [message] = place.due("good", pool="tasks")
+    place.put(message)
+    assert place.ledger.run("default", message.run_id).state is RunState.SCHEDULED
+
+    place.ledger.away = False
+
+    assert place.ended(1) == {"good"}
+
+
+def test_told_to_stop_it_lets_what_runs_come_to_its_end(place: Attending) -> None:
+    place.put(*place.due("slow", pool="tasks"))
+    assert place.started.wait(PATIENCE)
+
+    place.worker.stop()
+    place.release.set()
+
+    assert place.ended(1) == {"slow"}
+    place.thread.join(PATIENCE)
+    assert not place.thread.is_alive()

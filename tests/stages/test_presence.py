@@ -1,0 +1,101 @@
+"""A worker's signs of life, and how it hears that a run is to stop."""
+
+import threading
+from collections.abc import Collection
+from datetime import timedelta
+from uuid import UUID
+
+from lamplighter.adapters.memory.cache import MemoryCache
+from lamplighter.contracts.topics import WORKER_EVENTS
+from lamplighter.domain.run import Verdict
+from lamplighter.ports.queue import QueueUnavailable
+from lamplighter.ports.target import Context
+from lamplighter.stages.presence import Presence
+from tests.stages.working import Workplace
+
+PATIENCE = 10.0
+
+
+class FragileCache(MemoryCache):
+    away = False
+
+    def cancelled(self, run_ids: Collection[UUID]) -> set[UUID]:
+        if self.away:
+            raise QueueUnavailable("away")
+        return super().cancelled(run_ids)
+
+
+class Attended(Workplace):
+    def __init__(self) -> None:
+        super().__init__()
+        self.cache = FragileCache()
+        self.started = threading.Event()
+        self.does("endless", self._wait)
+        [self.message] = self.due("endless")
+        self.presence = Presence(
+            self.ledger,
+            self.cache,
+            self.bus,
+            self.runner,
+            worker_id="worker",
+            pool="default",
+            now=self.ledger.now,
+        )
+        self._running = threading.Thread(target=self.executor.execute, args=[[self.message]])
+        self._running.start()
+        assert self.started.wait(PATIENCE)
+
+    def _wait(self, context: Context) -> None:
+        self.started.set()
+        context.sleep(PATIENCE)
+
+    def verdict(self) -> Verdict:
+        self._running.join(PATIENCE)
+        [outcome] = [event.outcome for event in self.told() if event.outcome]
+        return outcome.verdict
+
+
+def test_a_flag_in_the_cache_stops_a_running_job() -> None:
+    place = Attended()
+    place.cache.flag_cancelled([place.message.run_id], timedelta(minutes=1))
+
+    place.presence.look()
+
+    assert place.verdict() is Verdict.CANCELLED
+
+
+def test_without_the_cache_the_heartbeat_says_it() -> None:
+    place = Attended()
+    place.cache.away = True
+    place.ledger.cancel_runs("default", [place.message.run_id])
+
+    place.presence.look()
+
+    assert place.verdict() is Verdict.CANCELLED
+
+
+def test_a_heartbeat_that_fails_stops_nothing() -> None:
+    place = Attended()
+    place.ledger.away = True
+
+    assert place.presence.look()
+
+    place.ledger.away = False
+    place.runner.cancel([place.message.run_id])
+    assert place.verdict() is Verdict.CANCELLED
+
+
+def test_coming_and_going_is_told() -> None:
+    place = Attended()
+    consumer = place.bus.consumer("test workers", [WORKER_EVENTS.name])
+    place.presence.start()
+    [came] = consumer.poll(10, PATIENCE)
+    consumer.commit([came])
+    place.presence.stop()
+    place.runner.cancel([place.message.run_id])
+
+    [went] = consumer.poll(10, PATIENCE)
+
+    assert b"worker.registered" in came.value
+    assert b"worker.stopped" in went.value
+    assert place.verdict() is Verdict.CANCELLED
