@@ -14,6 +14,7 @@ from infra.local.kafka.server import QUICK_JVM, Kafka
 from infra.local.postgres import Postgres
 from infra.local.tools import NEEDED_BY, Verdict, judge, missing
 from infra.local.valkey import Valkey
+from tests import grouping
 
 # No power cut happens to a test's data. What a crash of the server does is the same without it.
 FAST: Final = {"fsync": "off", "full_page_writes": "off", "max_connections": "200"}
@@ -64,7 +65,10 @@ def kafka_server() -> Iterator[Kafka]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark who uses Kafka, keep those on one worker (one broker), and skip what has no tool."""
     for item in items:
-        if "kafka_server" in getattr(item, "fixturenames", ()):
+        fixtures = getattr(item, "fixturenames", ())
+        if "postgres16_server" in fixtures:
+            item.add_marker(pytest.mark.xdist_group("postgres16"))
+        if "kafka_server" in fixtures:
             item.add_marker("kafka")
         if item.get_closest_marker("kafka"):
             item.add_marker(pytest.mark.xdist_group("kafka"))
@@ -76,6 +80,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(_LastWords(config), "last-words")
+    config.pluginmanager.register(grouping, "grouping")
 
 
 class _LastWords:

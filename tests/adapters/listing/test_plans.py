@@ -15,6 +15,8 @@ from lamplighter.domain.ids import first_run_id
 from lamplighter.ports.ledger_queries import LAST_ID
 from tests.adapters.ledger.builders import TENANT, one_off
 
+pytestmark = pytest.mark.xdist_group("listing plans")  # they share tables that take time to fill
+
 NOTHING: dict[str, Any] = dict.fromkeys(
     ("status", "schedule_type", "pool", "tag", "name", "due", "origin", "job_id")
 )

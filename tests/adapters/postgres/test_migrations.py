@@ -18,7 +18,7 @@ from tests.infra.local.waiting import wait_until
 SECOND_NAME = "9999_pre_second.sql"
 
 
-@pytest.fixture(params=[18, 16])
+@pytest.fixture(params=[18, pytest.param(16, marks=pytest.mark.xdist_group("postgres16"))])
 def server(request: pytest.FixtureRequest) -> Postgres:
     name = "postgres_server" if request.param == 18 else "postgres16_server"
     server: Postgres = request.getfixturevalue(name)

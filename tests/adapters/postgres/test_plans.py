@@ -11,6 +11,8 @@ from tests.adapters.postgres.filled import fill
 from tests.adapters.postgres.making import HOUR, MINUTE, utc_now
 from tests.adapters.postgres.touring import Tour
 
+pytestmark = pytest.mark.xdist_group("plans")  # they share tables that take seconds to fill
+
 # Tables of one row, or of the catalog: they have no better way.
 SMALL = {"ledger_bounds", "leases", "pg_inherits", "pg_class"}
 
@@ -29,6 +31,7 @@ READS_OTHER_DAYS = {
     "graph.fires_of_jobs": "a job that fires once may have done so on any day: a probe each",
     "graph.latest_successes": "the newest success may be days old: a probe per day, newest first",
     "graph.upstream_runs": "an upstream that fires once may have done so on any day",
+    "horizon.agenda": "the first wake-up call of any day: the head of the small index on wake_at",
     "horizon.overdue": "what has waited too long, from any day: the small index on wake_at",
     "horizon.wake": "wake-up calls of any day: the small index on wake_at",
     "slots.first_in_line": "whoever is first in some key's line, looked up by its own id",
