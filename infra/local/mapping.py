@@ -171,9 +171,17 @@ def mapped(function: str, pool: str) -> Mapped:
     return Mapped(function, function, topics)
 
 
+_WARM: Final[dict[str, Callable[[], object]]] = {
+    "executor": wiring.executor,
+    "recorder": wiring.recorder,
+    "resolver": wiring.ledger,
+}
+
+
 def main(function: str, ready: Callable[[], None] = lambda: None) -> None:
     """Serve one function until SIGTERM."""
     handler = importlib.import_module(f"functions.{function}.handler").handler
+    _WARM[function]()  # imports and connections: the first job should not wait for them
     mapping = Mapping(mapped(function, wiring.settings().pool), wiring.bus(), handler)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: mapping.stop())

@@ -1,0 +1,203 @@
+"""A whole stack, started as a person starts it, and what a test does with one.
+
+Everything goes through `lamplighter up` and HTTP; the ledger is looked into by the checker alone.
+"""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, Self, TypeVar
+
+T = TypeVar("T")
+
+PATIENCE: Final = 60.0
+LOOK: Final = 0.02
+FINAL: Final = frozenset({"SUCCESS", "FAILED", "TIMED_OUT", "CANCELLED", "SKIPPED"})
+LAMPLIGHTER: Final = Path(sys.executable).with_name("lamplighter")
+
+
+def until(found: Callable[[], T | None], what: str, seconds: float = PATIENCE) -> T:
+    """Wait for a condition: what it answers once that is neither None nor False."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        answer = found()
+        if answer is not None and answer is not False:
+            return answer
+        time.sleep(LOOK)
+    raise AssertionError(f"not within {seconds:g} s: {what}")
+
+
+class Answer:
+    def __init__(self, response: http.client.HTTPResponse) -> None:
+        self.status = response.status
+        self.headers = {name.lower(): value for name, value in response.getheaders()}
+        self.text = response.read().decode()
+
+    @property
+    def body(self) -> Any:
+        return json.loads(self.text)
+
+
+class Stack:
+    """`lamplighter up` in a process of its own. `data` outlives it: start another on the same."""
+
+    def __init__(
+        self,
+        data: Path,
+        *arguments: str,
+        bus: str = "streams",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.data = data
+        self.bus = bus
+        self._log = data.parent / f"{data.name}.up.log"
+        command = [str(LAMPLIGHTER), "up", "--port", "0", "--bus", bus, "--data", str(data)]
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, *arguments],
+                env={**os.environ, **(environment or {})},
+                stdout=log,
+                stderr=log,
+            )
+        self.state: dict[str, Any] = until(self._started, f"up: {self.said()}", 120)
+
+    def _started(self) -> dict[str, Any] | None:
+        if self._process.poll() is not None:
+            raise AssertionError(f"up has ended by itself:\n{self.said()}")
+        return self._read() if "Lamplighter is up" in self.said() else None
+
+    def _read(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.data / "stack.json").read_text())
+        return found
+
+    def said(self) -> str:
+        return self._log.read_text(errors="replace") if self._log.exists() else ""
+
+    # What is in it
+
+    def component(self, name: str) -> int | None:
+        """Its process id; None while it is down."""
+        self.state = self._read()
+        every = self.state["components"] + self.state["services"]
+        return next((each["pid"] for each in every if each["name"] == name), None)
+
+    def service_url(self, name: str) -> str:
+        return next(str(each["url"]) for each in self.state["services"] if each["name"] == name)
+
+    @property
+    def database_url(self) -> str:
+        """`stack.json` names the database that the ledger is in."""
+        return self.service_url("postgres")
+
+    def kill(self, name: str, number: int = signal.SIGKILL) -> int:
+        """Crash a component or service, as a power cut would; the stack starts it again."""
+        pid = self.component(name)
+        assert pid is not None, f"{name} is not running"
+        os.kill(pid, number)
+        return pid
+
+    def replaced(self, name: str, old: int) -> int:
+        """Its new process id, once it runs again."""
+        return until(
+            lambda: pid if (pid := self.component(name)) not in {None, old} else None,
+            f"{name} runs again",
+        )
+
+    # Over HTTP
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        host = self.state["url"].removeprefix("http://")
+        connection = http.client.HTTPConnection(host, timeout=PATIENCE)
+        try:
+            data = None if body is None else json.dumps(body)
+            sent = {"Content-Type": "application/json"} if data is not None else {}
+            connection.request(method, path, data, {**sent, **(headers or {})})
+            return Answer(connection.getresponse())
+        finally:
+            connection.close()
+
+    def get(self, path: str) -> Any:
+        answer = self.ask("GET", path)
+        assert answer.status == 200, answer.text
+        return answer.body
+
+    def submit(self, **body: Any) -> str:
+        """The id of a new job; one that runs at once unless the body says otherwise."""
+        if "after" not in body:
+            body.setdefault("schedule_type", "IMMEDIATE")
+        answer = self.ask("POST", "/jobs", {"name": "a job", **body})
+        assert answer.status == 201, answer.text
+        return str(answer.body["job_id"])
+
+    def runs(self, job_id: str) -> list[dict[str, Any]]:
+        """Newest fire first, as `GET /jobs/{id}/runs` has them."""
+        found: list[dict[str, Any]] = self.get(f"/jobs/{job_id}/runs")
+        return found
+
+    def run(self, run_id: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.get(f"/runs/{run_id}")
+        return found
+
+    def in_state(self, job_id: str, *states: str, count: int = 1) -> list[dict[str, Any]]:
+        """At least so many of its runs in one of these states, whole, oldest first."""
+
+        def look() -> list[dict[str, Any]] | None:
+            found = [run for run in self.runs(job_id) if run["status"] in states]
+            return found[::-1] if len(found) >= count else None
+
+        found = until(look, f"{count} runs of {job_id} in {states}: {self.runs(job_id)}")
+        return [self.run(run["run_id"]) for run in found]
+
+    def ended(self, job_id: str, count: int = 1) -> list[dict[str, Any]]:
+        return self.in_state(job_id, *FINAL, count=count)
+
+    # At the end
+
+    def verify(self) -> None:
+        """The checker finds nothing in anything that ever happened here."""
+        checked = subprocess.run(
+            [str(LAMPLIGHTER), "verify", "--data", str(self.data), "--since", "1d"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+
+    def stop(self) -> None:
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+        self._process.wait(PATIENCE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+@contextmanager
+def listening(handler: type[Any]) -> Iterator[str]:
+    """The URL of a small HTTP server of the test's own."""
+    import threading
+    from http.server import ThreadingHTTPServer
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
