@@ -22,6 +22,8 @@ PROGRAM: Sequence[str] = (sys.executable, "-P", "-m", component.__name__)
 GATEWAY: Final = "gateway"
 TASKS_POOL: Final = "tasks"
 WATCHERS: Final = 2
+# Lambda's pools are bounded by what one call may take, those of long-lived workers by this.
+WORKER_LONGEST_SECONDS: Final = 24 * 3600
 _ASK_SECONDS: Final = 2.0
 _DOES: Final = {
     "watcher": "brings what is due to the bus; one leads, the other stands by",
@@ -96,8 +98,12 @@ class Roster:
     def _command(self, member: Member) -> Command:
         options = ["--ready", str(mark_in(self._logs, member.name)), "--port", str(self._port)]
         told = dict(self._told)
+        # On one's own machine a webhook to one's own server is the usual case.
+        told.setdefault(f"{PREFIX}ALLOW_PRIVATE_ADDRESSES", "true")
         if member.pool:
             told[f"{PREFIX}POOL"] = member.pool
+        if member.pool not in {None, DEFAULT_POOL}:
+            told.setdefault(f"{PREFIX}LONGEST_SECONDS", str(WORKER_LONGEST_SECONDS))
         return Command(
             [*PROGRAM, member.name, *options], told, grace_seconds=component.GRACE_SECONDS
         )
