@@ -114,9 +114,9 @@ def test_a_full_pool_gets_the_most_urgent_first(world: World) -> None:
 
 def test_an_emptied_queue_is_filled_again_from_the_ledger(world: World) -> None:
     soon = world.submit(0.1)
-    waiting = [world.submit(1.0) for _ in range(20)]
     with watching(world.watcher()):
         [first] = world.receive(1)
+        waiting = [world.submit(1.0) for _ in range(20)]
         world.queue.empty()
         rest = world.receive(20)
 

@@ -87,3 +87,15 @@ def test_nobody_gives_up_what_another_holds(ledger: Ledger) -> None:
     ledger.release_lease(old)
     assert ledger.acquire_lease("watcher", "three", A_MINUTE) is None
     assert ledger.renew_lease(new, A_MINUTE).epoch == new.epoch
+
+
+def test_a_lease_is_seen_as_it_stands(ledger: Ledger) -> None:
+    assert ledger.lease("watcher") is None
+    held = ledger.acquire_lease("watcher", "one", A_MINUTE)
+    assert held is not None
+    assert ledger.lease("watcher") == held
+    ledger.release_lease(held)
+    given_up = ledger.lease("watcher")
+    assert given_up is not None
+    assert given_up.epoch == held.epoch
+    assert given_up.expires_at <= ledger.now()

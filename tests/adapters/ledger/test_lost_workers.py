@@ -6,8 +6,8 @@ from uuid import uuid4
 from lamplighter.domain.job import Policy
 from lamplighter.domain.policy import OnAmbiguous
 from lamplighter.domain.run import Recorded, Verdict
-from lamplighter.domain.states import RunState
-from tests.adapters.ledger.builders import TENANT
+from lamplighter.domain.states import RunState, SkipReason
+from tests.adapters.ledger.builders import TENANT, following, one_off
 from tests.adapters.ledger.play import ANY_SILENCE, Play
 from tests.adapters.ledger.stores import on_every_version
 
@@ -124,3 +124,35 @@ def test_a_run_that_another_worker_has_by_now_is_not_lost_with_the_first(play: P
 
 def test_nobody_lost_is_nothing_done(play: Play) -> None:
     assert play.ledger.requeue_lost(ANY_SILENCE) == []
+
+
+@on_every_version
+def test_whoever_waits_for_a_run_that_its_losses_ended_is_told_at_once(play: Play) -> None:
+    upstream = one_off(play.at(-1))
+    dependent = following(upstream)
+    play.submit(upstream, dependent)
+    run = play.only_run(upstream)
+    for _ in range(5):
+        play.start(run)
+        lost = play.ledger.requeue_lost(ANY_SILENCE)
+    told = {each.run_id: each.state for each in lost}
+    waiting = play.only_run(dependent)
+    assert told == {run.run_id: RunState.FAILED, waiting.run_id: RunState.SKIPPED}
+    assert waiting.reason is SkipReason.UPSTREAM_FAILED
+
+
+@on_every_version
+def test_a_silent_worker_is_named_once(play: Play) -> None:
+    play.ledger.heartbeat("w1", "tasks", 4)
+    assert play.ledger.forget_workers(timedelta(seconds=60)) == []
+    [silent] = play.ledger.forget_workers(ANY_SILENCE)
+    assert (silent.worker_id, silent.pool) == ("w1", "tasks")
+    assert silent.heartbeat_at <= play.ledger.now()
+    assert play.ledger.forget_workers(ANY_SILENCE) == []
+
+
+def test_a_silent_worker_is_not_forgotten_before_its_runs_are_taken_back(play: Play) -> None:
+    play.start(play.due())
+    assert play.ledger.forget_workers(ANY_SILENCE) == []
+    assert len(play.ledger.requeue_lost(ANY_SILENCE)) == 1
+    assert [each.worker_id for each in play.ledger.forget_workers(ANY_SILENCE)] == ["w1"]

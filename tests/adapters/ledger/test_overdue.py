@@ -71,6 +71,19 @@ def test_a_parked_run_does_not_wait_past_its_expiry(play: Play) -> None:
     assert play.seen(second).reason is SkipReason.EXPIRED
 
 
+def test_whoever_waits_for_a_parked_run_that_expires_is_told_at_once(play: Play) -> None:
+    limit = {"concurrency_key": "printer", "max_concurrency": 1}
+    play.start(play.due(**limit))
+    waiting = one_off(play.at(-1), start_deadline_seconds=2, **limit)
+    dependent = following(waiting)
+    play.submit(waiting, dependent)
+    play.claim(play.only_run(waiting))
+    settled = overdue(play)
+    assert [each.job_id for each in settled] == [waiting.job.job_id, dependent.job.job_id]
+    below = play.only_run(dependent)
+    assert (below.state, below.reason) == (RunState.SKIPPED, SkipReason.UPSTREAM_FAILED)
+
+
 @on_every_version
 @pytest.mark.parametrize("state", [RunState.SUCCESS, RunState.FAILED])
 def test_a_person_may_say_how_a_held_run_ended(play: Play, state: RunState) -> None:

@@ -93,6 +93,7 @@ class Tour:
         swept = self.ledger.requeue_lost(timedelta(seconds=15))
         [run] = [each.run_id for each in swept if each.state is RunState.HELD]
         self.ledger.decide_held(TENANT, run, RunState.SUCCESS)
+        self.ledger.forget_workers(timedelta(seconds=15))
         self._conn.execute(_OVERDUE)
         self.ledger.settle_overdue()
 
@@ -141,6 +142,7 @@ class Tour:
     def loading(self) -> None:
         now = utc_now()
         submit_many(self.ledger, [now - HOUR], tenant=TENANT)
+        self.ledger.agenda()
         self.ledger.cursor()
         self.ledger.move_cursor(self.lease, now)
         self.ledger.page(first_run_id(now - MINUTE), now + MINUTE, 100)
@@ -152,6 +154,7 @@ class Tour:
         lease = self.ledger.acquire_lease("other", "tour", timedelta(hours=1))
         assert lease
         self.ledger.renew_lease(lease, timedelta(hours=1))
+        self.ledger.lease("other")
         self.ledger.release_lease(lease)
 
     def calendars(self) -> None:

@@ -246,7 +246,10 @@ class Leases(Protocol):
 
 class Calendars(Protocol):
     def save_calendar(self, tenant: str, calendar: Calendar) -> Calendar:
-        """Keep a new version of a named calendar; answers with the version it got."""
+        """Keep a new version of a named calendar; answers with the version it got.
+
+        Schedules that use it are planned anew, from now on.
+        """
 
     def calendars(self, tenant: str) -> dict[str, Calendar]:
         """The newest version of each."""

@@ -1,8 +1,10 @@
 """Load: bring what will be due soon from the ledger into the queue, once, by key."""
 
 from datetime import datetime, timedelta
+from uuid import UUID
 
-from lamplighter.domain.ids import first_run_id
+from lamplighter.domain.ids import fire_of, first_run_id
+from lamplighter.fail_points import FailPoint, fail_point
 from lamplighter.ports.ledger import Lease, Ledger
 from lamplighter.ports.queue import Queue
 
@@ -12,43 +14,68 @@ _PAGE = 5_000
 UNCLAIMED = timedelta(seconds=60)
 
 
+class Loader:
+    """Loads a stretch page by page, so that a leader can renew its lease and tick in between.
+
+    Behind `loaded_to` the queue has everything.
+    """
+
+    def __init__(self, ledger: Ledger, queue: Queue, lease: Lease) -> None:
+        self._ledger, self._queue, self._lease = ledger, queue, lease
+        self.loaded_to = begin(ledger, queue, lease)
+        self._until: datetime | None = None
+        self._after: UUID = first_run_id(self.loaded_to)
+
+    @property
+    def is_busy(self) -> bool:
+        return self._until is not None
+
+    def start(self, until: datetime) -> None:
+        """Go on to there, unless a stretch is under way."""
+        if self._until is None and until > self.loaded_to:
+            self._until, self._after = until, first_run_id(self.loaded_to)
+
+    def step(self) -> int:
+        """Load the next page, if there is one to load. How many runs it had."""
+        if self._until is None:
+            return 0
+        page = self._ledger.page(self._after, self._until, _PAGE)
+        self._queue.add(page, epoch=self._lease.epoch)
+        if len(page) < _PAGE:
+            self._arrive(self._until)
+        else:
+            self._after = page[-1].run_id
+            self.loaded_to = fire_of(self._after)
+        return len(page)
+
+    def _arrive(self, until: datetime) -> None:
+        # The queue first: a crash between the two loads twice, and the other order would skip.
+        self._queue.loaded(self._lease.epoch, until)
+        fail_point(FailPoint.LOAD_ADDED)
+        self._ledger.move_cursor(self._lease, until)
+        self.loaded_to, self._until = until, None
+
+
 def begin(ledger: Ledger, queue: Queue, lease: Lease) -> datetime:
     """Lead from here on. Answers from where to load: behind it, the queue has everything.
 
     A queue that knows less than the ledger thought has lost runs: they are loaded again from the
-    watermark, below which nothing waits.
+    watermark, below which nothing waits. That is said in the queue at once, or a leader that dies
+    on the way would leave the next one in the belief that all of it is there.
     """
     cursor = ledger.cursor()
     known = queue.begin(lease.epoch, cursor.loaded_to)
-    return cursor.loaded_to if known is not None and known >= cursor.loaded_to else cursor.watermark
+    if known is not None and known >= cursor.loaded_to:
+        return cursor.loaded_to
+    queue.loaded(lease.epoch, cursor.watermark)
+    return cursor.watermark
 
 
-def load(
-    ledger: Ledger, queue: Queue, lease: Lease, *, loaded_to: datetime, until: datetime
-) -> datetime:
-    """Page the ledger from `loaded_to` to `until`. Answers how far it has come: `until`."""
-    after = first_run_id(loaded_to)
-    while True:
-        page = ledger.page(after, until, _PAGE)
-        queue.add(page, epoch=lease.epoch)
-        if len(page) < _PAGE:
-            break
-        after = page[-1].run_id
-    # The queue first: a crash between the two loads twice, and the other order would skip.
-    queue.loaded(lease.epoch, until)
-    ledger.move_cursor(lease, until)
-    return until
-
-
-def load_awake(ledger: Ledger, queue: Queue, lease: Lease) -> int:
+def load_awake(ledger: Ledger, queue: Queue, lease: Lease, now: datetime) -> int:
     """Bring what has left the plan and is due: retries, freed runs, what was found unclaimed."""
-    woken = 0
-    while page := ledger.wake(ledger.now(), _PAGE):
-        queue.add(page, epoch=lease.epoch)
-        woken += len(page)
-        if len(page) < _PAGE:
-            break
-    return woken
+    page = ledger.wake(now, _PAGE)
+    queue.add(page, epoch=lease.epoch)
+    return len(page)
 
 
 def follow_up(ledger: Ledger, lease: Lease, loaded_to: datetime) -> datetime:

@@ -1,25 +1,74 @@
 """Sweep: whatever nobody else would notice, looked at every few seconds."""
 
-from datetime import timedelta
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Final
 
-import msgspec
+from lamplighter.contracts.messages import WorkerEvent, WorkerEventType, encode
+from lamplighter.contracts.topics import WORKER_EVENTS
+from lamplighter.domain.run import Settled
+from lamplighter.ports.bus import Bus, Message
+from lamplighter.ports.ledger import Ledger, SilentWorker
 
-from lamplighter.ports.ledger import Ledger
-
-# Silence counts from the latest of heartbeat and claim; the watcher waits as long again after it
-# has found the ledger back, so that an outage of the database kills nobody.
-SILENCE = timedelta(seconds=15)
+SILENCE: Final = timedelta(seconds=15)
+# A worker that is heard of no more is told of after this, and struck off the list.
+LONG_SILENCE: Final = timedelta(seconds=30)
 _DAYS_BACK, _DAYS_AHEAD = timedelta(days=1), timedelta(days=7)
 
 
-class Swept(msgspec.Struct, frozen=True):
-    lost: int
-    overdue: int
+class Continuity:
+    """For how long the ledger has been there without a break, as far as is known here.
+
+    Silence of a worker counts from the moment at which the ledger was back, at the earliest: while
+    it is away nobody can say that it lives, and an outage of the database must kill nobody.
+    """
+
+    def __init__(self, steady: Callable[[], float] = time.monotonic) -> None:
+        self._steady = steady
+        self._since = float("-inf")
+        self._is_away = False
+
+    def broke(self) -> None:
+        self._is_away = True
+
+    def answered(self) -> None:
+        if self._is_away:
+            self.begins_now()
+
+    def begins_now(self) -> None:
+        """Nothing is known of what was before."""
+        self._since, self._is_away = self._steady(), False
+
+    def lasts(self, time_span: timedelta) -> bool:
+        return not self._is_away and self._steady() - self._since >= time_span.total_seconds()
 
 
-def sweep(ledger: Ledger, silence: timedelta = SILENCE) -> Swept:
-    """Runs of silent workers go back to the queue; what has waited too long ends."""
-    return Swept(len(ledger.requeue_lost(silence)), len(ledger.settle_overdue()))
+def may_go_on(settled: Sequence[Settled]) -> bool:
+    """Whether one of these has a wake-up call: then the leader should look."""
+    return any(each.wake_at is not None for each in settled)
+
+
+def strike_off(ledger: Ledger, bus: Bus, silence: timedelta = LONG_SILENCE) -> int:
+    """Forget workers that are not heard of any more, and tell of it. How many.
+
+    Truth first, news second: with the bus away, nobody is told, and nothing depends on it.
+    """
+    silent = ledger.forget_workers(silence)
+    if silent:
+        bus.publish(_news(silent, ledger.now()))
+    return len(silent)
+
+
+def _news(silent: Sequence[SilentWorker], now: datetime) -> list[Message]:
+    return [
+        Message(
+            WORKER_EVENTS.name,
+            encode(WorkerEvent(WorkerEventType.LOST, worker.worker_id, worker.pool, now)),
+            worker.worker_id.encode(),
+        )
+        for worker in silent
+    ]
 
 
 def tend(ledger: Ledger, *, retention: timedelta, days_ahead: timedelta = _DAYS_AHEAD) -> list[str]:

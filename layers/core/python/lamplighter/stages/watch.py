@@ -1,52 +1,30 @@
-"""Watch: hold the lease and do in turn what a leader does; a second watcher stands by."""
+"""Watch: stand by until the lease can be had, lead while it is held, and hand it on."""
 
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
-import msgspec
-
-from lamplighter.domain.errors import LeaseLost
+from lamplighter.domain.errors import LeaseLost, LedgerUnavailable
 from lamplighter.ports.bus import Bus
 from lamplighter.ports.ledger import Lease, Ledger
-from lamplighter.ports.queue import Queue, QueueEmptied, QueueUnavailable, StaleEpoch
+from lamplighter.ports.queue import Queue, StaleEpoch
 from lamplighter.stages.capacity import Window
 from lamplighter.stages.clock import LedgerClock
-from lamplighter.stages.load import begin, follow_up, load, load_awake
-from lamplighter.stages.plan import HORIZON, plan
-from lamplighter.stages.sweep import sweep, tend
-from lamplighter.stages.tick import take_over, tick
+from lamplighter.stages.duties import Report, Rhythm
+from lamplighter.stages.lead import LEASE_TTL, SHORTEST_SLEEP, Term
+from lamplighter.stages.post import Post, Sleeper, bus_outage
+from lamplighter.stages.sweep import Continuity
+
+__all__ = ["LEASE", "LEASE_TTL", "Report", "Rhythm", "Watcher"]
 
 LEASE: Final = "watcher"
-LEASE_TTL: Final = timedelta(seconds=1.5)
-STANDBY_SECONDS: Final = 0.25
-# What is due and finds no room is looked at again after this; room is asked for no more often.
-SHORTEST_SLEEP: Final = 0.02
-
-
-class Rhythm(msgspec.Struct, frozen=True):
-    """How often, in seconds, a leader does each of its duties."""
-
-    renew: float = 0.5
-    plan: float = 0.5  # a schedule that was just submitted may fire within the second
-    load: float = 20.0
-    wake: float = 0.25
-    sweep: float = 3.0
-    follow_up: float = 5.0
-    tend: float = 3600.0
-
-
-class Report(msgspec.Struct):
-    """What a watcher did while it lived: the answer of its function."""
-
-    holder: str
-    led_epochs: list[int] = []
-    planned: int = 0
-    published: int = 0
-    woken: int = 0
-    lost: int = 0
+_LEDGER_PAUSE: Final = 0.5
+# A lease that ran out longer ago than it takes a standby to notice: nobody led, and perhaps nobody
+# could, because the ledger was away.
+_GAP: Final = timedelta(seconds=3)
 
 
 class Watcher:
@@ -62,102 +40,87 @@ class Watcher:
         retention: timedelta = timedelta(days=30),
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._ledger, self._queue, self._bus = ledger, queue, bus
-        self._window = window
-        self._rhythm = rhythm or Rhythm()
-        self._retention = retention
-        self._steady = steady
-        self._clock = LedgerClock(ledger.now, steady=steady)
-        self._report = Report(holder)
-        self._stopping = False
+        self._stopped = threading.Event()
+        self._end = float("-inf")
+        self._looked_at = float("-inf")
+        sleeper = Sleeper(queue)
+        self._post = Post(
+            ledger=ledger,
+            queue=queue,
+            bus=bus,
+            window=window,
+            clock=LedgerClock(ledger.now, steady=steady),
+            steady=steady,
+            left=self._left,
+            rhythm=rhythm or Rhythm(),
+            retention=retention,
+            report=Report(holder),
+            continuity=Continuity(steady),
+            sleeper=sleeper,
+            bus_outage=bus_outage(bus, sleeper),
+        )
 
     def stop(self) -> None:
         """From any thread: hand the lease on and return, within a turn of the loop."""
-        self._stopping = True
-        with suppress(QueueUnavailable):
-            self._queue.wake()
+        self._stopped.set()
+        self._post.sleeper.wake()
 
-    def _left(self, end: float) -> float:
-        return 0.0 if self._stopping else max(0.0, end - self._steady())
+    def _left(self) -> float:
+        return 0.0 if self._stopped.is_set() else max(0.0, self._end - self._post.steady())
 
     def watch(self, seconds: float) -> Report:
         """Lead whenever the lease can be had, until the time is over; then hand it on."""
-        end = self._steady() + seconds
-        while (left := self._left(end)) > 0:
-            lease = self._ledger.acquire_lease(LEASE, self._report.holder, LEASE_TTL)
-            if lease is None:
-                self._queue.sleep(min(STANDBY_SECONDS, left))
-                continue
-            self._report.led_epochs.append(lease.epoch)
-            with suppress(LeaseLost, StaleEpoch):  # somebody else leads, and has all this one had
-                self._lead(lease, end)
-        return self._report
+        self._end = self._post.steady() + seconds
+        while self._left() > 0:
+            try:
+                self._stand_by_or_lead()
+            except LedgerUnavailable as error:
+                self._post.report.note(error)
+                self._post.continuity.broke()
+                self._stopped.wait(min(_LEDGER_PAUSE, self._left()))
+        self._post.sleeper.outage.close()
+        self._post.bus_outage.close()
+        return self._post.report
 
-    def _lead(self, lease: Lease, end: float) -> None:
-        try:
-            while self._left(end) > 0:
-                with suppress(QueueEmptied):  # begin again, from the watermark, as the same leader
-                    self._lead_until_emptied(lease, end)
-        finally:
-            self._ledger.release_lease(lease)
-
-    def _lead_until_emptied(self, lease: Lease, end: float) -> None:
-        loaded_to = begin(self._ledger, self._queue, lease)
-        self._report.published += take_over(self._queue, self._bus, lease, self._window)
-        duties = Duties(self._rhythm, self._steady)
-        while (left := self._left(end)) > 0:
-            if duties.due("renew"):
-                lease = self._ledger.renew_lease(lease, LEASE_TTL)
-            until = self._clock.now() + HORIZON
-            if duties.due("plan"):
-                self._plan(lease, until)
-            if duties.due("load"):
-                loaded_to = load(self._ledger, self._queue, lease, loaded_to=loaded_to, until=until)
-            self._look_again(lease, loaded_to, duties)
-            self._tick_and_sleep(lease, min(left, duties.until_next()))
-
-    def _plan(self, lease: Lease, until: datetime) -> None:
-        for page in plan(self._ledger, lease, until):
-            # Loading has passed these fires already, or is about to: the queue takes each once.
-            self._queue.add(page, epoch=lease.epoch)
-            self._report.planned += len(page)
-
-    def _look_again(self, lease: Lease, loaded_to: datetime, duties: "Duties") -> None:
-        if duties.due("wake"):
-            self._report.woken += load_awake(self._ledger, self._queue, lease)
-        if duties.due("sweep"):
-            self._report.lost += sweep(self._ledger).lost
-        if duties.due("follow_up"):
-            follow_up(self._ledger, lease, loaded_to)
-        if duties.due("tend"):
-            tend(self._ledger, retention=self._retention)
-
-    def _tick_and_sleep(self, lease: Lease, longest: float) -> None:
-        now = self._clock.now()
-        turn = tick(self._queue, self._bus, lease, now, self._window)
-        self._report.published += len(turn.runs)
-        if turn.more and turn.runs:
+    def _stand_by_or_lead(self) -> None:
+        post = self._post
+        self._looked_at = post.steady()
+        known = post.ledger.lease(LEASE)
+        post.continuity.answered()
+        if known is not None and known.holder != post.report.holder:
+            held_for = (known.expires_at - post.clock.now()).total_seconds()
+            if held_for > 0:
+                self._stand_by(held_for)
+                return
+        lease = post.ledger.acquire_lease(LEASE, post.report.holder, LEASE_TTL)
+        if lease is None:
+            self._stand_by(SHORTEST_SLEEP)
             return
-        until_due = longest
-        if turn.next_due is not None:
-            until_due = max(0.0, (turn.next_due - self._clock.now()).total_seconds())
-        self._queue.sleep(min(longest, max(SHORTEST_SLEEP, until_due)))
+        if known is None or known.expires_at < post.clock.now() - _GAP:
+            post.continuity.begins_now()
+        self._lead(lease)
 
+    def _stand_by(self, seconds: float) -> None:
+        """Until the lease runs out, which it does only where nobody renews it, or is given up.
 
-class Duties:
-    """Which of the leader's duties is due; each counts from when it was last begun."""
+        Whoever gives it up calls; but so does every submission that is due first of all.
+        """
+        longest = min(seconds, LEASE_TTL.total_seconds(), self._left())
+        if self._post.sleeper.sleep(longest):
+            rest = self._looked_at + SHORTEST_SLEEP - self._post.steady()
+            self._stopped.wait(max(0.0, rest))
 
-    def __init__(self, rhythm: Rhythm, steady: Callable[[], float]) -> None:
-        self._every: dict[str, float] = msgspec.to_builtins(rhythm)
-        self._steady = steady
-        self._next = dict.fromkeys(self._every, float("-inf"))
-
-    def due(self, duty: str) -> bool:
-        now = self._steady()
-        if now < self._next[duty]:
-            return False
-        self._next[duty] = now + self._every[duty]
-        return True
-
-    def until_next(self) -> float:
-        return max(0.0, min(self._next.values()) - self._steady())
+    def _lead(self, lease: Lease) -> None:
+        post, began = self._post, self._post.steady()
+        post.report.led_epochs.append(lease.epoch)
+        term = Term(post, lease)
+        try:
+            term.serve()
+        except (LeaseLost, StaleEpoch) as error:  # somebody else leads, and has all this one had
+            post.report.note(error)
+        finally:
+            post.report.seconds_led += post.steady() - began
+            with suppress(LedgerUnavailable):
+                post.ledger.release_lease(lease)
+            post.sleeper.wake()
+            term.close()

@@ -37,9 +37,10 @@ class MemoryClaims(Transactional):
             ends = [answer(run, Recorded.ACCEPTED) for run in ended]
             return ClaimAnswer(claimed, refused, _to_stop(books, worker_id), ends)
 
-    def heartbeat(self, worker_id: str, pool: str, capacity: int) -> list[UUID]:  # noqa: ARG002 - nobody asks for them here
+    def heartbeat(self, worker_id: str, pool: str, capacity: int) -> list[UUID]:  # noqa: ARG002 - nobody asks for it here
         with self._transaction() as books:
             books.workers[worker_id] = books.now
+            books.pools[worker_id] = pool
             return _to_stop(books, worker_id)
 
 

@@ -17,7 +17,7 @@ from lamplighter.adapters.memory.transaction import Transactional
 from lamplighter.domain.ids import first_run_id
 from lamplighter.domain.run import Due, Run, new_runs
 from lamplighter.domain.states import RunState
-from lamplighter.ports.ledger import Cursor, DueSchedule, Lease, Planned
+from lamplighter.ports.ledger import Agenda, Cursor, DueSchedule, Lease, Planned
 
 # A woken run that nobody claims within this time is woken again.
 WAKE_AGAIN = timedelta(seconds=60)
@@ -25,6 +25,12 @@ _AWAKENED = (RunState.SCHEDULED, RunState.RETRYING)
 
 
 class MemoryHorizon(Transactional):
+    def agenda(self) -> Agenda:
+        with self._transaction() as books:
+            fires = (standing.next_fire_at for standing in books.schedules.values())
+            calls = (run.wake_at for run in books.runs.values() if run.wake_at is not None)
+            return Agenda(min(fires, default=None), min(calls, default=None))
+
     def due_schedules(self, until: datetime, limit: int) -> list[DueSchedule]:
         with self._transaction() as books:
             standings = [

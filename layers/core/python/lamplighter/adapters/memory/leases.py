@@ -11,6 +11,10 @@ from lamplighter.ports.ledger import Lease
 
 
 class MemoryLeases(Transactional):
+    def lease(self, name: str) -> Lease | None:
+        with self._transaction() as books:
+            return books.leases.get(name)
+
     def acquire_lease(self, name: str, holder: str, ttl: timedelta) -> Lease | None:
         with self._transaction() as books:
             now, last = books.now, books.leases.get(name)

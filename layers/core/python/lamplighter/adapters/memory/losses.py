@@ -7,12 +7,15 @@ from uuid import UUID
 import msgspec
 
 from lamplighter.adapters.memory.books import Books, Claim
+from lamplighter.adapters.memory.dependents import tell_dependents
 from lamplighter.adapters.memory.runs import answer, put
 from lamplighter.adapters.memory.transaction import Transactional
 from lamplighter.domain import transitions
+from lamplighter.domain.job import DEFAULT_POOL
 from lamplighter.domain.retry import after_loss
 from lamplighter.domain.run import Attempt, Recorded, Run, Settled
 from lamplighter.domain.states import RunState
+from lamplighter.ports.ledger import SilentWorker
 
 # Outcomes that the bus has acknowledged are the recorder's to write, for this long.
 LEFT_TO_RECORDER = timedelta(minutes=10)
@@ -31,9 +34,23 @@ class MemoryLosses(Transactional):
             silent = {name for name, beat in books.workers.items() if beat < books.now - silence}
             lost = [claim for claim in books.claims.values() if _is_lost(books, claim, silent)]
             runs = {run.run_id: run for claim in lost for run in _still_held(books, claim)}
-            settled = [_lose(books, runs[run_id]) for run_id in sorted(runs)]
-            _forget(books, silent)
-            return settled
+            after = [_lose(books, runs[run_id]) for run_id in sorted(runs)]
+            # No worker reports these ends, so nobody else would tell those that wait for them.
+            after += tell_dependents(books, [run for run in after if run.state.is_final])
+            _forget_done(books)
+            return [answer(run, Recorded.ACCEPTED) for run in after]
+
+    def forget_workers(self, silence: timedelta) -> list[SilentWorker]:
+        with self._transaction() as books:
+            busy = {claim.worker_id for claim in books.claims.values()}
+            beats = [(name, beat) for name, beat in books.workers.items() if name not in busy]
+            silent = [(name, beat) for name, beat in beats if beat < books.now - silence]
+            for name, _ in silent:
+                del books.workers[name]
+            return [
+                SilentWorker(name, books.pools.pop(name, DEFAULT_POOL), beat)
+                for name, beat in silent
+            ]
 
 
 def _is_lost(books: Books, claim: Claim, silent: set[str]) -> bool:
@@ -51,24 +68,21 @@ def _still_held(books: Books, claim: Claim) -> list[Run]:
     ]
 
 
-def _lose(books: Books, run: Run) -> Settled:
+def _lose(books: Books, run: Run) -> Run:
     if run.state is RunState.CANCELLING:
-        after = transitions.cancelled(run, books.now, run.error_message)
-        return answer(put(books, after), Recorded.ACCEPTED)
+        return put(books, transitions.cancelled(run, books.now, run.error_message))
     note(books, transitions.attempt_of(run, "lost", "the worker fell silent", books.now))
     policy = books.jobs[run.job_id].policy
     ruling = after_loss(losses=run.losses + 1, on_ambiguous=policy.on_ambiguous)
-    return answer(put(books, transitions.lost(run, ruling, books.now)), Recorded.ACCEPTED)
+    return put(books, transitions.lost(run, ruling, books.now))
 
 
 def note(books: Books, attempt: Attempt) -> None:
     books.attempts[attempt.run_id] = (*books.attempts.get(attempt.run_id, ()), attempt)
 
 
-def _forget(books: Books, silent: set[str]) -> None:
-    """Claims with nothing left to look for, and the silent workers that have no other."""
+def _forget_done(books: Books) -> None:
+    """Claims with nothing left to look for."""
     done = [key for key, claim in books.claims.items() if not _still_held(books, claim)]
     for claim_id in done:
         del books.claims[claim_id]
-    for worker_id in silent - {claim.worker_id for claim in books.claims.values()}:
-        del books.workers[worker_id]

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from lamplighter.adapters.memory.books import Books
-from lamplighter.adapters.memory.dependents import judge_blocked
+from lamplighter.adapters.memory.dependents import judge_blocked, tell_dependents
 from lamplighter.adapters.memory.runs import answer, put
 from lamplighter.adapters.memory.slots import hand_on
 from lamplighter.adapters.memory.transaction import Transactional
@@ -23,7 +23,9 @@ class MemoryOverdue(Transactional):
                 hand_on(books, key)
             overdue = _overdue(books)[:limit]
             ended = judge_blocked(books, [run.run_id for run in overdue])
-            ended += [_give_up(books, run) for run in overdue if run.state is not RunState.BLOCKED]
+            given_up = [_give_up(books, run) for run in overdue if run.state is not RunState.BLOCKED]
+            # Nobody reports these ends, so nobody else would tell those that wait for them.
+            ended += given_up + tell_dependents(books, given_up)
             return [answer(run, Recorded.ACCEPTED) for run in ended]
 
     def decide_held(self, tenant: str, run_id: UUID, state: RunState) -> Settled:

@@ -37,6 +37,7 @@ from lamplighter.domain.slots import (
     take_slots,
 )
 from lamplighter.domain.states import RunState, SkipReason
+from lamplighter.ports.ledger import SilentWorker
 
 _SQL = queries("claim")
 _decode = msgspec.json.Decoder().decode
@@ -88,14 +89,21 @@ class PostgresClaims(PostgresDependents):
 
     def requeue_lost(self, silence: timedelta) -> list[Settled]:
         lost: list[Settled] = []
-        while True:
+        # A glance first: nearly always nobody is silent, and nothing needs a transaction.
+        while self._db.statement(_SQL["silent_claims"], {"silence": silence, "limit": 1}):
             swept, more = self._db.run(lambda cursor: _sweep_some(cursor, silence))
             lost += swept
             if not more:
                 break
+        if ended := _ended(lost):  # once more for whoever began to wait in this very moment
+            lost += self.free_dependents(ended)
         self._db.statement(_SQL["forget_done_claims"], {})
         self._db.statement(_SQL["forget_unused_keys"], {})
         return lost
+
+    def forget_workers(self, silence: timedelta) -> list[SilentWorker]:
+        rows = self._db.statement(_SQL["forget_workers"], {"silence": silence})
+        return [SilentWorker(*row) for row in rows]
 
 
 def _claim_judged(
@@ -239,8 +247,13 @@ def _sweep_some(cursor: Cursor[Row], silence: timedelta) -> tuple[list[Settled],
     locked.write()
     silent = {"claim_ids": uuids(row[0] for row in claims), "silence": silence}
     cursor.execute(_SQL["forget_claims"], silent)
-    cursor.execute(_SQL["forget_workers"], {"silence": silence})
+    # No worker reports these ends, so nobody else would tell those that wait for them.
+    swept += tell_dependents(cursor, _ended(swept))
     return swept, len(claims) == _SWEPT_AT_ONCE
+
+
+def _ended(settled: Sequence[Settled]) -> list[UUID]:
+    return [each.run_id for each in settled if each.state is not None and each.state.is_final]
 
 
 def _is_held_under(run: Run, claimed: Mapping[tuple[UUID, str], datetime | None]) -> bool:

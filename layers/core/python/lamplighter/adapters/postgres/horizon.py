@@ -20,7 +20,7 @@ from lamplighter.domain.ids import first_run_id, run_id
 from lamplighter.domain.run import Due, new_runs
 from lamplighter.domain.states import RunState
 from lamplighter.ports.ledger import Cursor as LoadCursor
-from lamplighter.ports.ledger import DueSchedule, Lease, Missed, Planned
+from lamplighter.ports.ledger import Agenda, DueSchedule, Lease, Missed, Planned
 
 _SQL = queries("horizon")
 _WOKEN_AT_ONCE = 5_000
@@ -28,6 +28,9 @@ _WOKEN_AT_ONCE = 5_000
 
 class PostgresHorizon:
     _db: Database
+
+    def agenda(self) -> Agenda:
+        return Agenda(*self._db.statement(_SQL["agenda"], {})[0])
 
     def due_schedules(self, until: datetime, limit: int) -> list[DueSchedule]:
         rows = self._db.statement(_SQL["due_schedules"], {"until": until, "limit": limit})

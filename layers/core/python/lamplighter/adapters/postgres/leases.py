@@ -16,6 +16,10 @@ _HORIZON = queries("horizon")
 class PostgresLeases:
     _db: Database
 
+    def lease(self, name: str) -> Lease | None:
+        rows = self._db.statement(_SQL["lease"], {"name": name})
+        return Lease(*rows[0]) if rows else None
+
     def acquire_lease(self, name: str, holder: str, ttl: timedelta) -> Lease | None:
         params = {"name": name, "holder": holder, "ttl": ttl}
         rows = self._db.statement(_SQL["acquire"], params)

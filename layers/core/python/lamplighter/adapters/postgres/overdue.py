@@ -5,7 +5,7 @@ from uuid import UUID
 from psycopg import Cursor
 
 from lamplighter.adapters.postgres.database import Database, Row
-from lamplighter.adapters.postgres.dependents import judge_blocked
+from lamplighter.adapters.postgres.dependents import judge_blocked, tell_dependents
 from lamplighter.adapters.postgres.keys import Keys
 from lamplighter.adapters.postgres.locked import LockedRuns
 from lamplighter.adapters.postgres.queries import queries
@@ -28,6 +28,8 @@ class PostgresOverdue:
         self._rechecked_to = self._db.run(lambda cursor: _recheck_keys(cursor, after, limit))
         rows = self._db.statement(_HORIZON["overdue"], {"limit": limit})
         overdue = [row[0] for row in rows]
+        if not overdue:
+            return []
         settled = self._db.run(lambda cursor: judge_blocked(cursor, overdue).settled)
         return settled + self._db.run(lambda cursor: _settle_waiting(cursor, overdue))
 
@@ -49,7 +51,9 @@ def _settle_waiting(cursor: Cursor[Row], run_ids: list[UUID]) -> list[Settled]:
     due = [run for run in locked.runs.values() if run.wake_at and run.wake_at <= locked.now]
     after = [changed for run in due if (changed := _give_up(locked, run))]
     locked.write()
-    return [stands(run, Recorded.ACCEPTED) for run in after]
+    # Nobody reports these ends, so nobody else would tell those that wait for them.
+    told = tell_dependents(cursor, [run.run_id for run in after])
+    return [stands(run, Recorded.ACCEPTED) for run in after] + told
 
 
 def _give_up(locked: LockedRuns, run: Run) -> Run | None:

@@ -90,9 +90,11 @@ DELETE FROM claims
 WHERE claim_id = ANY(%(claim_ids)s) AND claimed_at < clock_timestamp() - %(silence)s;
 
 -- name: forget_workers
+-- Not those with claims: these find their runs. Deleted, so that each is named once.
 DELETE FROM workers AS w
 WHERE w.heartbeat_at < clock_timestamp() - %(silence)s
-  AND NOT EXISTS (SELECT FROM claims AS c WHERE c.worker_id = w.worker_id);
+  AND NOT EXISTS (SELECT FROM claims AS c WHERE c.worker_id = w.worker_id)
+RETURNING worker_id, pool, heartbeat_at;
 
 -- name: forget_done_claims
 -- Batches whose runs have all ended or moved on: nobody will have to look for them.

@@ -1,3 +1,8 @@
+-- name: agenda
+-- The first of each, at the head of its index. No parameters, so it is planned once: the plan spans
+-- every day, and a leader asks twice a second.
+SELECT (SELECT min(next_fire_at) FROM schedules), (SELECT min(wake_at) FROM job_runs);
+
 -- name: due_schedules
 SELECT s.next_fire_at, {job_columns}
 FROM schedules AS s JOIN jobs AS j USING (job_id)

@@ -1,3 +1,6 @@
+-- name: lease
+SELECT name, holder, epoch, expires_at FROM leases WHERE name = %(name)s;
+
 -- name: acquire
 -- Take a lease that is free or has run out; one's own may be asked for again. The epoch rises with
 -- every new holder, and whenever it had run out.
@@ -17,5 +20,6 @@ WHERE name = %(name)s AND holder = %(holder)s AND epoch = %(epoch)s
 RETURNING name, holder, epoch, expires_at;
 
 -- name: release
-UPDATE leases SET expires_at = clock_timestamp()
+-- One that ran out before stays as it is: when somebody last led is remembered by it.
+UPDATE leases SET expires_at = least(expires_at, clock_timestamp())
 WHERE name = %(name)s AND holder = %(holder)s AND epoch = %(epoch)s;

@@ -1,0 +1,72 @@
+"""Post: what every term of a watcher works with."""
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+
+import msgspec
+
+from lamplighter.contracts.topics import JOB_EVENTS
+from lamplighter.ports.bus import Bus
+from lamplighter.ports.ledger import Ledger
+from lamplighter.ports.queue import Queue, QueueUnavailable
+from lamplighter.stages.capacity import Window, executor_group
+from lamplighter.stages.clock import LedgerClock
+from lamplighter.stages.duties import Report, Rhythm
+from lamplighter.stages.outage import Outage
+from lamplighter.stages.sweep import Continuity
+
+# Without the queue's channel nobody says that there is something to do.
+UNCALLED_SECONDS: Final = 0.25
+
+
+class Sleeper:
+    """Sleeps on the queue's channel, where submissions call; while that is away, on its own."""
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+        self._called = threading.Event()
+        self.outage = Outage(queue.next_due, self._called.set)
+
+    def sleep(self, seconds: float) -> bool:
+        """Whether somebody called. An outage that is noticed by this is a call as well."""
+        if not self.outage.lasts:
+            try:
+                return self._queue.sleep(seconds)
+            except QueueUnavailable:
+                self.outage.begin()
+                return True
+        called = self._called.wait(min(seconds, UNCALLED_SECONDS))
+        self._called.clear()
+        return called
+
+    def wake(self) -> None:
+        """Whoever sleeps, here or in another watcher."""
+        self._called.set()
+        if not self.outage.lasts:
+            try:
+                self._queue.wake()
+            except QueueUnavailable:
+                self.outage.begin()
+
+
+class Post(msgspec.Struct, frozen=True):
+    ledger: Ledger
+    queue: Queue
+    bus: Bus
+    window: Window
+    clock: LedgerClock
+    steady: Callable[[], float]
+    left: Callable[[], float]  # seconds until the watcher's time is over
+    rhythm: Rhythm
+    retention: timedelta
+    report: Report
+    continuity: Continuity
+    sleeper: Sleeper
+    bus_outage: Outage
+
+
+def bus_outage(bus: Bus, sleeper: Sleeper) -> Outage:
+    group, topics = executor_group("default"), [JOB_EVENTS.name]
+    return Outage(lambda: bus.lags(group, topics), sleeper.wake)
