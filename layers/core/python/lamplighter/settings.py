@@ -80,6 +80,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     data_dir: Annotated[
         str, Meta(min_length=1, description="Where the embedded services keep their data.")
     ] = ".lamplighter"
+    url: (
+        Annotated[
+            str,
+            Meta(pattern="^https?://", description="Where the command line finds the API."),
+        ]
+        | None
+    ) = None
     log_level: Annotated[LogLevel, Meta(description="debug, info, warning or error.")] = (
         LogLevel.INFO
     )

@@ -1,0 +1,63 @@
+"""`cancel`, `pause`, `resume`, `run-now`: people change their minds."""
+
+import click
+
+from lamplighter.cli.session import Id, Session, asks
+from lamplighter.cli.tables import plain, say, say_json
+
+_JOB = click.argument("job", metavar="JOB", type=Id())
+
+
+@click.command()
+@click.argument("target", metavar="JOB|RUN", type=Id())
+@asks
+def cancel(session: Session, target: str) -> None:
+    """Cancel a job and all of its runs, or one run."""
+    answer = session.job_or_run(
+        target, session.api.delete, lambda path: session.api.post(f"{path}/cancel")
+    )
+    if session.json:
+        say_json(answer.body)
+        return
+    kind = "Run" if "run_id" in answer.body else "Job"
+    say(f"{kind} {target} is {plain(str(answer.body['status']))}.")
+
+
+@click.command()
+@_JOB
+@asks
+def pause(session: Session, job: str) -> None:
+    """Skip a job's fires until it is resumed."""
+    _change(session, job, "pause")
+
+
+@click.command()
+@_JOB
+@asks
+def resume(session: Session, job: str) -> None:
+    """Undo a pause; what was skipped stays skipped."""
+    _change(session, job, "resume")
+
+
+@click.command()
+@_JOB
+@click.option(
+    "--key", metavar="KEY", help="Idempotency-Key: the same one again makes no second run."
+)
+@asks
+def run_now(session: Session, job: str, key: str | None) -> None:
+    """Run a job now, beside its schedule."""
+    answer = session.api.post(f"/jobs/{job}/runNow", key=key)
+    if session.json:
+        say_json(answer.body)
+        return
+    for run_id in answer.body["run_ids"]:
+        say(plain(run_id))
+
+
+def _change(session: Session, job: str, verb: str) -> None:
+    answer = session.api.post(f"/jobs/{job}/{verb}")
+    if session.json:
+        say_json(answer.body)
+    else:
+        say(f"Job {job} is {plain(str(answer.body['status']))}.")
