@@ -1,0 +1,296 @@
+"""Record: the truth first, then whoever waits for it, then all the favours."""
+
+from datetime import timedelta
+
+import pytest
+
+from lamplighter.adapters.memory.listing import MemoryQueryLedger
+from lamplighter.contracts.dead_letters import read_dead_letter
+from lamplighter.contracts.messages import (
+    JobEvent,
+    JobEventType,
+    WorkerEvent,
+    WorkerEventType,
+    encode,
+)
+from lamplighter.contracts.statuses import cached_answer
+from lamplighter.contracts.topics import (
+    DEAD_LETTERS,
+    DEPENDENCY_EVENTS,
+    JOB_EVENTS,
+    WORKER_EVENTS,
+)
+from lamplighter.domain.errors import LedgerUnavailable
+from lamplighter.domain.job import Policy
+from lamplighter.domain.policy import Backoff, JobClass
+from lamplighter.domain.run import Verdict
+from lamplighter.domain.states import RunState
+from lamplighter.ports.bus import Record
+from lamplighter.ports.queue import QueueUnavailable
+from lamplighter.stages.news import settled_news
+from lamplighter.stages.record import Recorder
+from tests.stages.recording import NOON, TENANT, Office
+
+
+@pytest.fixture
+def office() -> Office:
+    return Office()
+
+
+def _status(office: Office, event: JobEvent) -> str | None:
+    known = office.cache.job_statuses([event.job_id])
+    answer = cached_answer(TENANT, event.job_id, known.get(event.job_id, b""))
+    return None if answer is None else str(answer["status"])
+
+
+def _record(value: bytes, topic: str = JOB_EVENTS.name, offset: int = 0) -> Record:
+    return Record(topic, 0, offset, None, value, 0)
+
+
+def test_an_outcome_is_written_counted_and_told_to_dependents(office: Office) -> None:
+    job = office.submit(priority=1, pool="eu")
+    started = office.start(job)
+
+    office.recorder.record([started, office.end(started)])
+
+    assert office.run(job).state is RunState.SUCCESS
+    assert office.endings() == [started.run_id]
+    [line] = office.minutes()
+    assert (line.minute, line.pool, line.job_class) == (NOON, "eu", JobClass.P1)
+    assert (line.state, line.runs, line.duration_ms) == (RunState.SUCCESS, 1, 2000)
+    assert (line.lateness_ms, line.max_lateness_ms) == (500, 500)
+
+
+def test_an_outcome_that_comes_twice_counts_once_and_is_told_again(office: Office) -> None:
+    started = office.start(office.submit())
+    event = office.end(started)
+
+    office.recorder.record([event])
+    office.recorder.record([event, event])
+
+    assert [line.runs for line in office.minutes()] == [1]
+    assert office.endings() == [started.run_id, started.run_id]
+
+
+def test_an_outcome_of_an_older_claim_changes_counts_and_tells_nothing(office: Office) -> None:
+    job = office.submit()
+    lost = office.start(job)
+    office.ledger.requeue_lost(timedelta(seconds=-60))
+    again = office.start(job)
+    office.recorder.record([again])
+
+    office.recorder.record([office.end(lost, Verdict.FAILED)])
+
+    assert office.run(job).state is RunState.RUNNING
+    assert (office.minutes(), office.endings()) == ([], [])
+    assert _status(office, again) == "RUNNING"
+
+
+def test_a_failure_that_is_tried_again_is_told_as_retrying_and_not_counted(office: Office) -> None:
+    backoff = Backoff(base_seconds=8, jitter=False)
+    started = office.start(office.submit(max_retries=1, policy=Policy(backoff=backoff)))
+
+    office.recorder.record([office.end(started, Verdict.FAILED, "boom")])
+
+    [news] = office.news()
+    assert (news.event_type, news.status, news.error) == (JobEventType.RETRYING, "RETRYING", "boom")
+    assert news.outcome is None
+    assert news.wake_at == office.clock() + timedelta(seconds=8)
+    assert (office.minutes(), office.endings()) == ([], [])
+    assert _status(office, started) == "RETRYING"
+
+
+def test_the_recorders_own_news_makes_no_more_news(office: Office) -> None:
+    started = office.start(office.submit(max_retries=1))
+    office.recorder.record([office.end(started, Verdict.FAILED, "boom")])
+
+    office.recorder.record(office.news())
+
+    assert office.news() == []
+    assert office.minutes() == []
+
+
+def test_a_retry_counts_as_one_run_and_its_second_attempt_is_not_late(office: Office) -> None:
+    job = office.submit(max_retries=1)
+    office.recorder.record([office.end(office.start(job), Verdict.FAILED)])
+    office.clock.wind(timedelta(hours=1))
+
+    office.recorder.record([office.end(office.start(job))])
+
+    [line] = office.minutes()
+    assert (line.runs, line.lateness_ms) == (1, 0)
+
+
+def test_a_status_that_comes_late_never_undoes_a_later_one(office: Office) -> None:
+    started = office.start(office.submit())
+    office.recorder.record([office.end(started)])
+    office.recorder.record([started])
+    assert _status(office, started) == "SUCCESS"
+
+
+def test_the_cache_shows_a_run_as_the_ledger_would(office: Office) -> None:
+    started = office.start(office.submit())
+    office.recorder.record([started, office.end(started, Verdict.FAILED, "boom")])
+
+    body = office.cache.job_statuses([started.job_id])[started.job_id]
+
+    assert cached_answer(TENANT, started.job_id, body) == {
+        "run_id": str(started.run_id),
+        "job_id": str(started.job_id),
+        "status": "FAILED",
+        "fire_at": "2030-01-01T12:00:00.000Z",
+        "due_at": "2030-01-01T12:00:00.000Z",
+        "start_time": "2030-01-01T12:00:00.500Z",
+        "end_time": "2030-01-01T12:00:02.500Z",
+        "modified_time": "2030-01-01T12:00:02.500Z",
+        "attempt_number": 1,
+        "executor_id": "w1",
+        "pool": "default",
+        "priority": 5,
+        "error_message": "boom",
+    }
+    assert cached_answer("another", started.job_id, body) is None
+
+
+def test_a_critical_job_that_failed_wakes_somebody_once(office: Office) -> None:
+    started = office.start(office.submit(policy=Policy(critical=True)))
+    event = office.end(started, Verdict.TIMED_OUT, "took too long")
+
+    office.recorder.record([event])
+    office.recorder.record([event])
+
+    [alert] = office.woken.alerts
+    assert (alert.job_name, alert.status, alert.error) == ("nightly", "TIMED_OUT", "took too long")
+    assert alert.dedup_key == f"{started.job_id}:{started.run_id}"
+
+
+@pytest.mark.parametrize(
+    ("critical", "verdict"),
+    [(False, Verdict.FAILED), (True, Verdict.SUCCESS), (True, Verdict.CANCELLED)],
+)
+def test_nobody_is_woken_for_less(office: Office, critical: bool, verdict: Verdict) -> None:
+    started = office.start(office.submit(policy=Policy(critical=critical)))
+    office.recorder.record([office.end(started, verdict)])
+    assert office.woken.alerts == []
+
+
+def test_nobody_is_woken_while_there_are_attempts_left(office: Office) -> None:
+    started = office.start(office.submit(max_retries=1, policy=Policy(critical=True)))
+    office.recorder.record([office.end(started, Verdict.FAILED)])
+    assert office.woken.alerts == []
+
+
+def test_an_end_that_no_worker_reports_is_counted_and_told_to_dependents(office: Office) -> None:
+    job = office.submit()
+    run = office.run(job)
+    news = settled_news(office.ledger.cancel_runs(TENANT, [run.run_id]))
+
+    office.recorder.record(news)
+
+    assert [each.event_type for each in news] == [JobEventType.CANCELLED]
+    [line] = office.minutes()
+    assert (line.state, line.runs, line.duration_ms) == (RunState.CANCELLED, 1, 0)
+    assert office.endings() == [run.run_id]
+    assert _status(office, news[0]) == "CANCELLED"
+
+
+def test_a_worker_lost_for_good_wakes_somebody(office: Office) -> None:
+    job = office.submit(policy=Policy(critical=True))
+    for _ in range(5):
+        office.start(job)
+        news = settled_news(office.ledger.requeue_lost(timedelta(seconds=-60)))
+        office.recorder.record(news)
+
+    [alert] = office.woken.alerts
+    assert alert.status == "FAILED"
+
+
+def test_with_the_bus_away_dependents_are_freed_all_the_same(office: Office) -> None:
+    job = office.submit()
+    dependent = office.after(job)
+    office.bus.away = {JOB_EVENTS.name, DEPENDENCY_EVENTS.name}
+
+    office.recorder.record([office.end(office.start(job))])
+
+    assert office.run(dependent).state is RunState.SCHEDULED
+
+
+def test_no_favour_can_fail_a_batch(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: object) -> None:
+        raise QueueUnavailable("away")
+
+    def nonsense(*_: object) -> None:
+        raise ValueError("something that nobody thought of")
+
+    monkeypatch.setattr(office.cache, "put_job_statuses", away)
+    monkeypatch.setattr(office.ledger, "add_minutes", nonsense)
+    monkeypatch.setattr(office.ledger, "critical_jobs", nonsense)
+    monkeypatch.setattr(office.woken, "send", nonsense)
+    office.bus.away = {JOB_EVENTS.name}
+    failing = office.start(office.submit(policy=Policy(critical=True)))
+    retried = office.start(office.submit(max_retries=1))
+
+    office.recorder.record(
+        [office.end(failing, Verdict.FAILED), office.end(retried, Verdict.FAILED)]
+    )
+
+    assert office.ledger.count_runs(RunState.FAILED) == 1
+    assert office.endings() == [failing.run_id]
+
+
+def test_what_cannot_be_read_is_buried_and_holds_nothing_up(office: Office) -> None:
+    letters = office.bus.consumer("undertaker", [DEAD_LETTERS.name])
+    event = office.end(office.start(office.submit()))
+    records = [_record(b"{"), _record(encode(event), offset=1), _record(b"3", WORKER_EVENTS.name)]
+
+    assert office.recorder.handle(records) == []
+
+    assert office.ledger.count_runs(RunState.SUCCESS) == 1
+    buried = [read_dead_letter(each) for each in letters.poll(10, 0.05)]
+    assert [(each.topic, each.value) for each in buried] == [
+        (JOB_EVENTS.name, b"{"),
+        (WORKER_EVENTS.name, b"3"),
+    ]
+
+
+def test_without_the_ledger_all_is_delivered_again_and_nothing_buried(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> None:
+        raise LedgerUnavailable("away")
+
+    letters = office.bus.consumer("undertaker", [DEAD_LETTERS.name])
+    records = [_record(b"{"), _record(encode(office.end(office.start(office.submit()))), offset=1)]
+    monkeypatch.setattr(MemoryQueryLedger, "finish", away)
+
+    assert office.recorder.handle(records) == records
+
+    assert letters.poll(10, 0.0) == []
+
+
+def test_who_came_and_went_is_noted(office: Office) -> None:
+    def told(what: WorkerEventType, worker: str) -> Record:
+        event = WorkerEvent(what, worker, "default", office.clock(), 4)
+        return _record(encode(event), WORKER_EVENTS.name)
+
+    office.recorder.handle(
+        [
+            told(WorkerEventType.REGISTERED, "w1"),
+            told(WorkerEventType.REGISTERED, "w2"),
+            told(WorkerEventType.STOPPED, "w1"),
+        ]
+    )
+
+    assert [worker.worker_id for worker in office.ledger.list_workers("", 10)] == ["w2"]
+
+
+def test_metrics_are_told_what_ended(office: Office) -> None:
+    told: list[object] = []
+    recorder = Recorder(office.ledger, office.bus, measure=told.extend)
+    started = office.start(office.submit())
+
+    recorder.record([started])
+    assert told == []
+    recorder.record([office.end(started)])
+
+    assert len(told) == 1
