@@ -168,3 +168,21 @@ def test_a_leader_of_the_past_plans_nothing(world: World) -> None:
     with pytest.raises(LeaseLost):
         world.plan()
     assert len(world.runs(job)) == 1
+
+
+def test_a_day_that_a_calendar_gives_back_is_planned_once(world: World) -> None:
+    tomorrow = NOON.date() + timedelta(days=1)
+    world.ledger.save_calendar("default", Calendar("closed", dates=(NOON.date(), tomorrow)))
+    use = CalendarUse(exclude=("closed",))
+    timing = Schedule(ScheduleType.CRON, cron_expression="1 * * * *", calendar=use)
+    job = Job(job_id=uuid4(), name="a job", schedule=timing)
+    first = datetime(2026, 3, 4, 0, 1, tzinfo=UTC)
+    world.ledger.submit([Submission(job, first, first + timedelta(hours=1))])
+    assert world.plan() == 0
+
+    world.ledger.save_calendar("default", Calendar("closed", dates=(tomorrow,)))
+
+    assert (world.plan(), world.plan()) == (1, 0)
+    assert [run.fire_at for run in world.runs(job)] == [NOON + timedelta(minutes=1), first]
+    [standing] = world.ledger.due_schedules(first, 10)
+    assert standing.next_fire_at == NOON + timedelta(hours=1, minutes=1)

@@ -57,6 +57,8 @@ INSERT INTO cancellations (run_id, worker_id)
 SELECT gen_random_uuid(), 'worker-' || n FROM generate_series(1, 2000) AS n;
 INSERT INTO calendars (tenant, name, version, calendar)
 SELECT 'filler-' || n, 'holidays', 1, '{}' FROM generate_series(1, 2000) AS n;
+INSERT INTO idempotency_keys (tenant, route, key, fingerprint)
+SELECT 'filler', 'PUT /jobs/' || n, n, '' FROM generate_series(1, 5000) AS n;
 UPDATE job_runs SET wake_at = now() + interval '1 hour' WHERE status = 1 AND random() < 0.05;
 VACUUM ANALYZE;
 """

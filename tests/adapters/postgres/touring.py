@@ -61,6 +61,13 @@ class Tour:
         for _ in range(2):
             self.ledger.submit([Submission(job, utc_now(), fingerprint=b"body")])
         run_now(self.ledger, job)
+        self.ledger.reject([Submission(once(utc_now(), tenant=TENANT))], "no such calendar")
+
+    def keys(self) -> None:
+        given = (TENANT, "PUT /jobs/1", fresh("key"))
+        self.ledger.use_key(*given, b"body")
+        self.ledger.answer_key(*given, {"status": 200})
+        self.ledger.forget_key(*given)
 
     def claims(self) -> None:
         plain = submit_many(self.ledger, [utc_now()] * 5, tenant=TENANT)

@@ -24,6 +24,7 @@ class PostgresCalendars:
                 rows = cursor.execute(_SQL["save_calendar"], params).fetchall()
             except UniqueViolation as error:
                 raise Moved from error  # somebody saved the same version number: count again
+            cursor.execute(_SQL["plan_anew"], {"tenant": tenant, "name": calendar.name})
             return msgspec.structs.replace(calendar, version=rows[0][0])
 
         return self._db.run(work)

@@ -57,6 +57,8 @@ CREATE TABLE jobs (
 );
 -- Who shares a deployment pays for finding their own; a team alone in its own lists by primary key.
 CREATE INDEX jobs_by_tenant ON jobs (tenant, job_id) WHERE tenant <> 'default';
+-- Finds the jobs whose schedules a changed calendar may move; most jobs use none.
+CREATE INDEX jobs_with_calendar ON jobs (tenant) WHERE timing ? 'calendar';
 
 -- What a job was before its last change, with the time in which that held: append-only. The
 -- present version is the row in `jobs`, so a job that never changes costs nothing here.
