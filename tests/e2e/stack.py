@@ -144,7 +144,7 @@ class Stack:
 
     def runs(self, job_id: str) -> list[dict[str, Any]]:
         """Newest fire first, as `GET /jobs/{id}/runs` has them."""
-        found: list[dict[str, Any]] = self.get(f"/jobs/{job_id}/runs")
+        found: list[dict[str, Any]] = self.get(f"/jobs/{job_id}/runs?limit=500")
         return found
 
     def run(self, run_id: str) -> dict[str, Any]:
