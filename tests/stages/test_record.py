@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from lamplighter.adapters.memory.listing import MemoryQueryLedger
@@ -294,3 +295,12 @@ def test_metrics_are_told_what_ended(office: Office) -> None:
     recorder.record([office.end(started)])
 
     assert len(told) == 1
+
+
+def test_an_event_that_is_odd_costs_its_count_and_not_the_batch(office: Office) -> None:
+    odd = msgspec.structs.replace(office.end(office.start(office.submit())), priority=11)
+
+    assert office.recorder.handle([_record(encode(odd))]) == []
+
+    assert office.ledger.count_runs(RunState.SUCCESS) == 1
+    assert office.minutes() == []

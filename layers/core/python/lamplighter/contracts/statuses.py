@@ -72,18 +72,17 @@ def job_status(event: JobEvent, run_id: UUID, state: RunState) -> JobStatus:
         error=event.error if outcome is None else outcome.error,
         wake_at=event.wake_at,
     )
+    return JobStatus(event.job_id, *how_new(event, run_id, state), _ENCODER.encode(kept))
+
+
+def how_new(event: JobEvent, run_id: UUID, state: RunState) -> tuple[int, int, int]:
+    """Fire, fence and step. Under one fence a run waits, runs, waits again, and has ended."""
     fence = event.fence or 0
-    step = _step(state, fence)
-    return JobStatus(event.job_id, run_id.int >> 80, fence, step, _ENCODER.encode(kept))
-
-
-def _step(state: RunState, fence: int) -> int:
-    """The order under one fence: it waits, it runs, it waits again, it has ended."""
     if state.is_final:
-        return 3
+        return run_id.int >> 80, fence, 3
     if state is RunState.RUNNING:
-        return 1
-    return 2 if fence else 0
+        return run_id.int >> 80, fence, 1
+    return run_id.int >> 80, fence, 2 if fence else 0
 
 
 def cached_answer(tenant: str, job_id: UUID, body: bytes) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 
 from lamplighter.contracts.messages import JobEvent, JobEventType
-from lamplighter.contracts.statuses import job_status
+from lamplighter.contracts.statuses import how_new, job_status
 from lamplighter.domain.ids import fire_of
 from lamplighter.domain.run import Recorded, Settled
 from lamplighter.domain.states import RunState
@@ -89,11 +89,13 @@ class Aftermath:
         self._alerting = Effort("alerting")
 
     def follow(self, folded: Folded) -> None:
+        """All of it inside an effort: an event that is odd must not come again and again."""
+        self._retrying.make(lambda: self._tell_of_retries(folded.seen))
+        if (cache := self._cache) is not None:
+            self._caching.make(lambda: cache.put_job_statuses(_newest(folded.seen)))
         endings = folded.endings
-        self._tell_of_retries(folded.seen)
-        self._keep_statuses(folded.seen)
         if endings:
-            self._count(rolled_up(endings))
+            self._counting.make(lambda: self._count(rolled_up(endings)))
         bad = [(event, state) for event, state in endings if state in _BAD]
         if bad and not self._alarm.is_silent:
             self._alerting.make(lambda: self._alert(bad))
@@ -102,29 +104,12 @@ class Aftermath:
         retried = [each.settled for each in seen if each.state is RunState.RETRYING]
         news = settled_news([each for each in retried if each is not None])
         if news:
-            self._retrying.make(lambda: self._bus.publish(messages_of(news)))
-
-    def _keep_statuses(self, seen: Sequence[Seen]) -> None:
-        """Of each job the newest: a batch often has all that happened to a run."""
-        cache = self._cache
-        if cache is None:
-            return
-        newest: dict[UUID, JobStatus] = {}
-        for each in seen:
-            event, state = each.event, each.state
-            if state is None or event.run_id is None:
-                continue
-            status = job_status(event, event.run_id, state)
-            known = newest.get(event.job_id)
-            if known is None or _how_new(known) <= _how_new(status):
-                newest[event.job_id] = status
-        if newest:
-            self._caching.make(lambda: cache.put_job_statuses(list(newest.values())))
+            self._bus.publish(messages_of(news))
 
     def _count(self, rollups: Sequence[Rollup]) -> None:
-        self._counting.make(lambda: self._ledger.add_minutes(rollups))
         if self._measure is not None:
             self._measure(rollups)
+        self._ledger.add_minutes(rollups)
 
     def _alert(self, bad: Sequence[Ending]) -> None:
         critical = self._ledger.critical_jobs({event.job_id for event, _ in bad})
@@ -137,8 +122,18 @@ class Aftermath:
             self._alarm.sound(alerts)
 
 
-def _how_new(status: JobStatus) -> tuple[int, int, int]:
-    return status.fire_ms, status.fence, status.step
+def _newest(seen: Sequence[Seen]) -> list[JobStatus]:
+    """Of each job: a batch often has all that happened to a run."""
+    newest: dict[int, tuple[tuple[int, int, int], JobEvent, UUID, RunState]] = {}
+    for each in seen:
+        event, state = each.event, each.state
+        if state is None or event.run_id is None:
+            continue
+        order = how_new(event, event.run_id, state)
+        known = newest.get(event.job_id.int)
+        if known is None or known[0] <= order:
+            newest[event.job_id.int] = order, event, event.run_id, state
+    return [job_status(event, run_id, state) for _, event, run_id, state in newest.values()]
 
 
 def _alert_of(event: JobEvent, run_id: UUID, state: RunState, name: str) -> Alert:
