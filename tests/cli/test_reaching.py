@@ -85,7 +85,11 @@ def test_an_api_may_live_below_a_path(world: Served) -> None:
         assert "deep" in _type("list", "--url", f"{url}/prod/").stdout
 
 
-@pytest.mark.parametrize("url", ["ftp://host", "http://", "http://:80"])
+@pytest.mark.parametrize(
+    "url",
+    ["ftp://host", "http://", "http://:80", "http://h:99999", "http://[::1", "http://a b",
+     "http://a\x07"],
+)  # fmt: skip
 def test_what_is_no_address_is_refused(url: str) -> None:
     done = _type("list", "--url", url)
 

@@ -17,12 +17,17 @@ from lamplighter.ports.bus import Record
 
 
 @pytest.fixture
-def bus(valkey_server: Valkey, tmp_path: Path) -> Iterator[StreamsBus]:
+def bus(folder: Path, tmp_path: Path) -> Iterator[StreamsBus]:
     """What `lamplighter up` leaves for others to read, and two dead letters on its bus."""
-    services = [{"name": "valkey", "url": valkey_server.url, "pid": 1}]
+    with Valkey(folder) as server:
+        yield from _two_letters(server.url, tmp_path)
+
+
+def _two_letters(url: str, data: Path) -> Iterator[StreamsBus]:
+    services = [{"name": "valkey", "url": url, "pid": 1}]
     state = {"url": "http://127.0.0.1:1", "services": services}
-    (tmp_path / "stack.json").write_text(json.dumps(state), encoding="utf-8")
-    bus = StreamsBus(valkey_server.url)
+    (data / "stack.json").write_text(json.dumps(state), encoding="utf-8")
+    bus = StreamsBus(url)
     bus.ensure_topics([DEAD_LETTERS, WORKER_EVENTS, DEPENDENCY_EVENTS])
     for topic in (WORKER_EVENTS, DEPENDENCY_EVENTS):
         record = Record(topic.name, 3, 7, b"\x1b[2Jkey", b"{", 0)

@@ -116,6 +116,11 @@ def test_the_same_key_makes_no_second_job(cli: Cli) -> None:
     [
         (["--every", "soon"], "is no duration; write 90s"),
         (["--at", "teatime"], "is no time; write 2030-01-31T09:30"),
+        (["--in", "9999999999d"], "no calendar goes that far"),
+        (["--every", "9" * 500], "is no duration"),
+        (["--at", "0001-01-01"], "too far away"),
+        (["--key", "☃"], "is no key"),
+        (["--key", "a\nb"], "is no key"),
         (["--payload", "{"], "not JSON"),
         (["--payload", "@/no/such/file"], "cannot read /no/such/file"),
         (["--file", "/no/such/file"], "cannot read /no/such/file"),

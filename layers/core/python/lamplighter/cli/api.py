@@ -4,7 +4,7 @@ import http.client
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import SplitResult, urlencode, urlsplit
 
 import click
 import msgspec
@@ -47,13 +47,8 @@ class Unreachable(click.ClickException):
 
 class Api:
     def __init__(self, url: str) -> None:
-        parts = urlsplit(url if "//" in url else f"//{url}", scheme="http")
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise click.BadParameter(
-                f"{url!r} is no address; give http://host:port", param_hint="--url"
-            )
-        self.url = parts.geturl().rstrip("/")
-        self._parts = parts
+        self._parts = _address(url)
+        self.url = self._parts.geturl().rstrip("/")
 
     def get(self, path: str, **query: Any) -> Answer:
         """Parameters that are None are left out."""
@@ -124,6 +119,20 @@ class Api:
             f"Nothing answers at {self.url} ({reason}). Is `make up` running? "
             "--url or LAMPLIGHTER_URL say where else to look, --data which stack."
         )
+
+
+def _address(url: str) -> SplitResult:
+    said = f"{url!r} is no address; give http://host:port"
+    refused = click.BadParameter(said, param_hint="--url")
+    try:
+        parts = urlsplit(url if "//" in url else f"//{url}", scheme="http")
+        port = parts.port
+    except ValueError:
+        raise refused from None
+    is_plain = url.isprintable() and " " not in url
+    if parts.scheme not in {"http", "https"} or not parts.hostname or port == 0 or not is_plain:
+        raise refused
+    return parts
 
 
 def _refusal(answer: Answer) -> Refused:

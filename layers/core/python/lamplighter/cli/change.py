@@ -4,6 +4,7 @@ import click
 
 from lamplighter.cli.session import Id, Session, asks
 from lamplighter.cli.tables import plain, say, say_json
+from lamplighter.cli.values import Key
 
 _JOB = click.argument("job", metavar="JOB", type=Id())
 
@@ -41,9 +42,7 @@ def resume(session: Session, job: str) -> None:
 
 @click.command()
 @_JOB
-@click.option(
-    "--key", metavar="KEY", help="Idempotency-Key: the same one again makes no second run."
-)
+@click.option("--key", type=Key(), help="Idempotency-Key: the same one again makes no second run.")
 @asks
 def run_now(session: Session, job: str, key: str | None) -> None:
     """Run a job now, beside its schedule."""

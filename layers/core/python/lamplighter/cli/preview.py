@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
@@ -53,5 +53,9 @@ def _tell(session: Session, answer: dict[str, Any], zone: str) -> None:
 
 def _wall(fire: str, zone: str) -> str:
     """What the clock on the wall shows there, and the day: mistakes are mostly about days."""
-    at = datetime.fromisoformat(fire).astimezone(ZoneInfo(zone))
+    try:
+        there = ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return fire  # the API knows a zone that this machine does not
+    at = datetime.fromisoformat(fire).astimezone(there)
     return f"{at:%a} {shown_local(at)}"

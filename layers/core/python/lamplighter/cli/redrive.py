@@ -60,8 +60,10 @@ def _told(topic: str | None, limit: int | None, *, list_only: bool) -> Iterator[
 
 def _line(letter: "DeadLetter", fate: str) -> dict[str, Any]:
     """Without the message itself: it may be large, and is nobody's to read."""
+    from lamplighter.contracts.answers import shown_instant
+
     return {
-        "at": letter.at.isoformat(timespec="milliseconds"),
+        "at": shown_instant(letter.at),
         "topic": letter.topic,
         "partition": letter.partition,
         "offset": letter.offset,

@@ -8,7 +8,7 @@ from lamplighter.cli.fields import body_of
 from lamplighter.cli.flags import JOB, SCHEDULE, flags
 from lamplighter.cli.session import Session, asks
 from lamplighter.cli.tables import plain, say, say_json
-from lamplighter.cli.values import read_body
+from lamplighter.cli.values import Key, read_body
 from lamplighter.cli.waiting import wait_for
 
 
@@ -22,7 +22,7 @@ from lamplighter.cli.waiting import wait_for
 @flags(JOB)
 @flags(SCHEDULE)
 @click.option(
-    "--key", metavar="KEY", help="Idempotency-Key: the same request again makes no second job."
+    "--key", type=Key(), help="Idempotency-Key: the same request again makes no second job."
 )
 @click.option(
     "--wait", is_flag=True, help="Follow its first run to the end, and print what it printed."

@@ -11,7 +11,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import click
 
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-_PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_PART: Final = re.compile(r"(\d{1,10}(?:\.\d{1,9})?)(ms|s|m|h|d)")
+_KEY_CHARACTERS: Final = 255
 
 
 class Duration(click.ParamType[float | int]):
@@ -66,22 +67,38 @@ def read_text(path: str) -> str:
     return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
 
 
+class Key(click.ParamType[str]):
+    """What a header can carry."""
+
+    name = "key"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not (value.isascii() and value.isprintable() and 0 < len(value) <= _KEY_CHARACTERS):
+            most = f"{_KEY_CHARACTERS} ASCII characters at most, none of them a control character"
+            self.fail(f"{value!r} is no key; use {most}", param, ctx)
+        return value
+
+
 def as_rfc3339(at: datetime, timezone: str | None) -> str:
     """A time without an offset is in the job's zone, and where it names none in this machine's."""
     if at.tzinfo is not None:
         return at.isoformat()
-    if timezone is None:
-        return at.astimezone().isoformat()
     try:
-        return at.replace(tzinfo=ZoneInfo(timezone)).isoformat()
+        zone = None if timezone is None else ZoneInfo(timezone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise click.BadParameter(
-            f"there is no time zone {timezone!r}", param_hint="--timezone"
-        ) from None
+        said = f"there is no time zone {timezone!r}"
+        raise click.BadParameter(said, param_hint="--timezone") from None
+    try:
+        return (at.astimezone() if zone is None else at.replace(tzinfo=zone)).isoformat()
+    except (OverflowError, ValueError, OSError):
+        raise click.UsageError(f"{at.isoformat()} is too far away; give its offset") from None
 
 
 def after(seconds: float, now: datetime) -> str:
-    return (now + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
+    try:
+        return (now + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
+    except OverflowError:
+        raise click.BadParameter("no calendar goes that far", param_hint="--in") from None
 
 
 def read_body(file: str | None) -> Any:
