@@ -30,7 +30,7 @@ MOST_ROLLUPS: Final = 100_000
 _FIRST_ID: Final = UUID(int=0)
 
 
-def _without(columns: str, documents: str) -> str:
+def without(columns: str, documents: str) -> str:
     """The columns, with nulls for documents: hundreds of them would be megabytes."""
     if documents not in columns:
         raise ValueError(f"the columns have changed: no {documents!r}")
@@ -38,8 +38,8 @@ def _without(columns: str, documents: str) -> str:
 
 
 _COLUMNS: Final = {
-    "{job_columns}": _without(JOB_COLUMNS, "j.payload, j.target"),
-    "{run_columns}": _without(RUN_COLUMNS, "r.result, r.stdout, r.stderr"),
+    "{job_columns}": without(JOB_COLUMNS, "j.payload, j.target"),
+    "{run_columns}": without(RUN_COLUMNS, "r.result, r.stdout, r.stderr"),
 }
 
 

@@ -1,0 +1,1 @@
+SELECT worker_id, heartbeat_at FROM workers

@@ -1,0 +1,2 @@
+-- The transaction's own time: everything that it reads was written by then.
+SELECT now()

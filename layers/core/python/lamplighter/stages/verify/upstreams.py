@@ -1,0 +1,116 @@
+"""No run starts before its upstreams have ended as its trigger rule wants them to."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from lamplighter.domain.dependents import UpstreamRun, edge_state
+from lamplighter.domain.ids import BY_SCHEDULE
+from lamplighter.domain.job import Job
+from lamplighter.domain.policy import EdgeRule
+from lamplighter.domain.policy import Upstream as Edge
+from lamplighter.domain.run import Run
+from lamplighter.domain.states import RunState
+from lamplighter.domain.trigger import Ready, verdict
+from lamplighter.stages.verify.case import Case, Upstream
+from lamplighter.stages.verify.findings import Verdicts, at, of_run
+
+# How far back an upstream's runs are read for a rule that looks back without a bound of its own.
+LOOK_BACK: Final = timedelta(days=1)
+_LATEST_KEPT: Final = 50
+
+
+def no_start_before_upstreams(case: Case) -> Verdicts:
+    if not case.upstreams:
+        return
+    for run in case.runs:
+        start = case.first_start(run)
+        if start is None or run.origin != BY_SCHEDULE or not _can_tell(case, run):
+            continue
+        if _was_ready(case, run, start):
+            yield None
+        else:
+            yield of_run(run, f"it started at {at(start)}; {_told(case, run, start)}")
+
+
+def _can_tell(case: Case, run: Run) -> bool:
+    """Not where a success that lies further back than was read may have freed it."""
+    edges = [
+        edge
+        for version in case.life.during(run.created_at, run.created_at)
+        for edge in version.after
+    ]
+    open_ended = any(
+        edge.rule is EdgeRule.LATEST_SUCCESS and edge.within_seconds is None for edge in edges
+    )
+    known = all(
+        up.runs or up.life.created_at >= case.window.kept_since for up in case.upstreams.values()
+    )
+    return known and not open_ended
+
+
+def _was_ready(case: Case, run: Run, start: datetime) -> bool:
+    """At the start, or at any moment before that: a rule once met stays met."""
+    versions = case.life.during(run.created_at, start)
+    if any(_is_ready(case, version, run, start) for version in versions):
+        return True
+    ends = {
+        other.end_time
+        for upstream in case.upstreams.values()
+        for other in upstream.by_fire.get(run.fire_at, ()) or upstream.runs[-_LATEST_KEPT:]
+        if other.end_time is not None and other.end_time < start
+    }
+    return any(_is_ready(case, version, run, end) for version in versions for end in ends)
+
+
+def _is_ready(case: Case, version: Job, run: Run, instant: datetime) -> bool:
+    said = [(edge.job_id, _said(case, edge, run, instant)) for edge in version.after]
+    return isinstance(verdict(version.policy.trigger_rule, said), Ready)
+
+
+def _said(case: Case, edge: Edge, run: Run, instant: datetime) -> RunState | None:
+    """What this upstream had come to by then, as whichever version of it held."""
+    upstream = case.upstreams.get(UUID(edge.job_id))
+    if upstream is None:
+        return None
+    seen = [
+        _as_of(other, instant)
+        for other in _heard(edge, upstream, run)
+        if other.created_at <= instant
+    ]
+    versions = upstream.life.during(min(run.fire_at, instant), instant)
+    states = [edge_state(edge, version, run.fire_at, seen) for version in versions]
+    return next((state for state in states if state is not None and state.is_final), None)
+
+
+def _heard(edge: Edge, upstream: Upstream, run: Run) -> Sequence[Run]:
+    """As few of its runs as can matter: a graph that fires every second has many."""
+    if not upstream.repeats:
+        return upstream.runs
+    here = bisect_right(upstream.fires, run.fire_at)
+    if edge.rule is EdgeRule.SAME_FIRE:
+        return upstream.by_fire.get(run.fire_at, ())
+    if edge.rule is EdgeRule.NEXT_AFTER:
+        return [
+            other for fire in upstream.fires[here : here + 1] for other in upstream.by_fire[fire]
+        ]
+    return [other for fire in reversed(upstream.fires[:here]) for other in upstream.by_fire[fire]]
+
+
+def _as_of(run: Run, instant: datetime) -> UpstreamRun:
+    ended = run.state.is_final and run.end_time is not None and run.end_time <= instant
+    state = run.state if ended else RunState.RUNNING
+    return UpstreamRun(run.fire_at, run.pool, state, run.end_time if ended else None)
+
+
+def _told(case: Case, run: Run, start: datetime) -> str:
+    version = case.life.at(start)
+    waiting = [
+        f"{edge.job_id} ({state.name if state else 'open'})"
+        for edge in version.after
+        if (state := _said(case, edge, run, start)) is not RunState.SUCCESS
+    ]
+    rule = version.policy.trigger_rule.value
+    return f"by then its rule {rule} was not met by {', '.join(waiting[:3]) or 'its upstreams'}"
