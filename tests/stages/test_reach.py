@@ -58,9 +58,19 @@ def test_after_a_failure_nobody_asks_for_a_second(hanging: threading.Event) -> N
         assert reach(lambda: 8) == 8
 
 
+def test_who_asks_a_ledger_that_was_away_does_not_wait_long(hanging: threading.Event) -> None:
+    now = [0.0]
+    reach = Reach(seconds=600, rest=0.02, steady=lambda: now[0])
+    with pytest.raises(LedgerUnavailable):
+        reach(_away)
+    now[0] = 1.0
+    with pytest.raises(LedgerUnavailable, match=r"no answer within 0.02 s"):
+        reach(hanging.wait, more_seconds=600)
+
+
 def test_then_one_asks_and_the_others_do_not_wait_for_it() -> None:
     now = [0.0]
-    reach = Reach(seconds=20, steady=lambda: now[0])
+    reach = Reach(seconds=20, rest=20, steady=lambda: now[0])
     asked, answer = threading.Event(), threading.Event()
 
     def slow() -> bool:
@@ -69,7 +79,7 @@ def test_then_one_asks_and_the_others_do_not_wait_for_it() -> None:
 
     with pytest.raises(LedgerUnavailable):
         reach(_away)
-    now[0] = 2.0
+    now[0] = 21.0
     first = threading.Thread(target=reach, args=(slow,))
     first.start()
     assert asked.wait(20)

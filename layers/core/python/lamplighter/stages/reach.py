@@ -21,7 +21,10 @@ REST_SECONDS: Final = 1.0
 
 
 class Reach:
-    """After a failure nobody asks for `rest` seconds; then one does, and the others do not wait."""
+    """After a failure nobody asks for `rest` seconds; then one does, and waits no longer than that.
+
+    The others go on without. So an outage costs the first ones `seconds`, and then one in a while.
+    """
 
     def __init__(
         self,
@@ -43,8 +46,8 @@ class Reach:
 
         A call that was given up may still be carried out later: it must bear to be repeated.
         """
-        seconds = self._seconds + more_seconds
-        if not self._may_ask(seconds):
+        seconds = self._patience(self._seconds + more_seconds)
+        if seconds is None:
             raise LedgerUnavailable("it was away a moment ago, and was not asked again")
         answer = self._helpers.start(call)
         try:
@@ -56,14 +59,16 @@ class Reach:
             if answer.done():
                 self._learn(is_away=isinstance(answer.exception(), LedgerUnavailable))
 
-    def _may_ask(self, seconds: float) -> bool:
+    def _patience(self, seconds: float) -> float | None:
+        """How long to wait; None: not at all. Who asks one that was away waits for the others."""
         with self._lock:
             now = self._steady()
             if now < self._ask_next:
-                return False
+                return None
             if self._is_away:
+                seconds = min(seconds, self._rest)
                 self._ask_next = now + seconds
-            return True
+            return seconds
 
     def _learn(self, *, is_away: bool) -> None:
         with self._lock:
