@@ -184,6 +184,22 @@ def test_a_job_after_one_that_failed_is_skipped_and_says_why(world: World) -> No
     assert "FAILED" in str(skipped.error_message)
 
 
+def test_a_job_after_one_that_no_worker_began_learns_of_its_end(world: World) -> None:
+    fire = world.ledger.now() + timedelta(seconds=0.3)
+    expired = world.submit(
+        Schedule(ScheduleType.FUTURE, fire), expires_at=fire - timedelta(seconds=0.1)
+    )
+    dependent = world.after(expired)
+
+    runs = {run.job_id: run for run in world.ended(expired, dependent)}
+
+    assert runs[expired.job_id].reason is SkipReason.EXPIRED
+    assert runs[dependent.job_id].state is RunState.SKIPPED
+    world.work()
+    cached = world.cache.job_statuses([expired.job_id, dependent.job_id])
+    assert [b"SKIPPED" in body for body in cached.values()] == [True, True]
+
+
 def test_an_interval_fires_again_and_again(world: World) -> None:
     start = world.ledger.now().replace(microsecond=0) + timedelta(seconds=1)
     schedule = Schedule(

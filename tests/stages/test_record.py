@@ -304,3 +304,23 @@ def test_an_event_that_is_odd_costs_its_count_and_not_the_batch(office: Office) 
 
     assert office.ledger.count_runs(RunState.SUCCESS) == 1
     assert office.minutes() == []
+
+
+def test_a_bus_known_to_be_away_is_not_asked_and_all_the_rest_is_done(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(*_: object) -> None:
+        raise AssertionError("nobody was to wait for it")
+
+    monkeypatch.setattr(office.bus, "publish", asked)
+    job = office.submit(policy=Policy(critical=True))
+    dependent = office.after(job)
+    retried = office.start(office.submit(max_retries=1))
+    failing = office.start(job)
+    events = [office.end(failing, Verdict.FAILED), office.end(retried, Verdict.FAILED)]
+
+    office.recorder.record(events, bus_is_away=True)
+
+    assert office.run(dependent).state is RunState.SKIPPED
+    assert [line.state for line in office.minutes()] == [RunState.FAILED]
+    assert len(office.woken.alerts) == 1

@@ -193,7 +193,7 @@ def _doubts() -> Doubts:
 
 def work() -> Work:
     """Of one batch; its runs share the places of the process."""
-    reporter = Reporter(ledger(), bus(), now=clock().now)
+    reporter = Reporter(ledger(), bus(), now=clock().now, recorder=recorder())
     return Work(
         ledger(), reporter, runner(), worker_id=process(), now=clock().now, doubts=_doubts()
     )

@@ -88,9 +88,10 @@ class Aftermath:
         self._counting = Effort("counting endings")
         self._alerting = Effort("alerting")
 
-    def follow(self, folded: Folded) -> None:
+    def follow(self, folded: Folded, *, bus_is_away: bool = False) -> None:
         """All of it inside an effort: an event that is odd must not come again and again."""
-        self._retrying.make(lambda: self._tell_of_retries(folded.seen))
+        if not bus_is_away:
+            self._retrying.make(lambda: self._tell_of_retries(folded.seen))
         if (cache := self._cache) is not None:
             self._caching.make(lambda: cache.put_job_statuses(_newest(folded.seen)))
         endings = folded.endings

@@ -60,13 +60,14 @@ class Recorder:
             return list(records)
         return []
 
-    def record(self, events: Sequence[JobEvent]) -> Folded:
+    def record(self, events: Sequence[JobEvent], *, bus_is_away: bool = False) -> Folded:
+        """`bus_is_away`: known to be, so that nobody waits for it again."""
         outcomes = [event.outcome for event in events if event.outcome is not None]
         settled = iter(self._ledger.finish(outcomes) if outcomes else ())
         seen = [Seen(event, next(settled) if event.outcome else None) for event in events]
         folded = Folded(seen)
-        self._tell_dependents(folded)
-        self._aftermath.follow(folded)
+        self._tell_dependents(folded, bus_is_away=bus_is_away)
+        self._aftermath.follow(folded, bus_is_away=bus_is_away)
         return folded
 
     def note(self, events: Sequence[WorkerEvent]) -> None:
@@ -82,16 +83,19 @@ class Recorder:
         if unreadable:
             self._bus.publish([dead_letter(each, why, "recorder") for each, why in unreadable])
 
-    def _tell_dependents(self, folded: Folded) -> None:
+    def _tell_dependents(self, folded: Folded, *, bus_is_away: bool) -> None:
         """By the bus; where that is away, the ledger does what the resolver would have asked."""
         ended = folded.ended
-        if not ended:
-            return
-        try:
-            self._bus.publish(_dependency_messages(ended))
-        except BusUnavailable as away:
-            _log.warning("dependents of %d runs are freed here: %s", len(ended), away)
+        if ended and (bus_is_away or not self._publish(_dependency_messages(ended))):
             self._ledger.free_dependents(list(ended))
+
+    def _publish(self, messages: Sequence[Message]) -> bool:
+        try:
+            self._bus.publish(messages)
+        except BusUnavailable as away:
+            _log.warning("dependents of %d runs are freed here: %s", len(messages), away)
+            return False
+        return True
 
 
 def _of(records: Iterable[Record], topic: str) -> list[Record]:

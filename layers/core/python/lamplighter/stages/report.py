@@ -9,10 +9,12 @@ from typing import Final
 from lamplighter.contracts.messages import JobEvent, encode, ended
 from lamplighter.contracts.topics import JOB_EVENTS
 from lamplighter.domain.errors import LamplighterError, LedgerUnavailable
-from lamplighter.domain.run import Outcome
+from lamplighter.domain.run import Outcome, Settled
 from lamplighter.fail_points import FailPoint, fail_point
 from lamplighter.ports.bus import Bus, BusUnavailable, Message
 from lamplighter.ports.ledger import Ledger
+from lamplighter.stages.news import tell_settled
+from lamplighter.stages.record import Recorder
 
 _log: Final = logging.getLogger("lamplighter.report")
 _PAUSE_SECONDS: Final = 1.0
@@ -27,9 +29,12 @@ class Reporter:
         bus: Bus,
         *,
         now: Callable[[], datetime],
+        recorder: Recorder | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
+        """`recorder` writes outcomes down here while the bus is away."""
         self._ledger, self._bus = ledger, bus
+        self._recorder = recorder or Recorder(ledger, bus)
         self._now = now
         self._sleep = sleep
 
@@ -53,22 +58,24 @@ class Reporter:
                 self._bus.publish(_messages([*also, *events]))
             except LamplighterError as away:
                 _log.warning("%d outcomes not on the bus: %s", len(events), away)
-                if self._write([outcome for _, outcome in endings]):
+                if self._write(events):
                     return False
                 self._sleep(_PAUSE_SECONDS)
             else:
                 fail_point(FailPoint.REPORT_PUBLISHED)
                 return True
 
-    def _write(self, outcomes: Sequence[Outcome]) -> bool:
-        """Past the recorder; and with the bus away, nobody else would tell the dependents."""
+    def settled(self, ended: Sequence[Settled]) -> None:
+        """What a claim has ended, instead of granting it: no worker will report that."""
+        if ended:
+            tell_settled(self._ledger, self._bus, ended)
+
+    def _write(self, events: Sequence[JobEvent]) -> bool:
+        """What the recorder does elsewhere, in this process."""
         try:
-            settled = self._ledger.finish(outcomes)
-            self._ledger.free_dependents(
-                [each.run_id for each in settled if each.state is not None and each.state.is_final]
-            )
+            self._recorder.record(events, bus_is_away=True)
         except LedgerUnavailable as away:
-            _log.warning("%d outcomes not in the ledger either: %s", len(outcomes), away)
+            _log.warning("%d outcomes not in the ledger either: %s", len(events), away)
             return False
         return True
 

@@ -105,6 +105,7 @@ class Work:
         self._runner.cancel(answer.cancelled)
         claimed_all()
         placed = self._start(claim_id, answer.claimed) if answer.claimed else 0
+        self._reporter.settled(answer.ended)
         return Begun(len(answer.claimed), placed, answer.refused)
 
     def _start(self, claim_id: UUID, claimed: Sequence[Claimed]) -> int:
