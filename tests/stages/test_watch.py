@@ -1,78 +1,24 @@
 """The watcher's loop over a ledger, a queue and a bus in memory: what is due gets on its way."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
+import msgspec
 import pytest
 
-from lamplighter.adapters.memory.bus import MemoryBus
-from lamplighter.adapters.memory.ledger import MemoryLedger
-from lamplighter.adapters.memory.queue import MemoryQueue
-from lamplighter.contracts.messages import RunMessage, read_run
-from lamplighter.contracts.topics import all_topics, job_runs_topics
 from lamplighter.domain.job import Job
 from lamplighter.domain.policy import ScheduleType
 from lamplighter.domain.run import Submission, Ticket
 from lamplighter.domain.schedule import Schedule
-from lamplighter.ports.bus import Consumer
-from lamplighter.ports.queue import QueueEmptied
-from lamplighter.stages.capacity import Window, executor_group
-from lamplighter.stages.watch import Report, Watcher
-
-PATIENCE = 20.0
-
-
-class World:
-    def __init__(self) -> None:
-        self.ledger, self.queue, self.bus = MemoryLedger(), MemoryQueue(), MemoryBus()
-        self.bus.ensure_topics(all_topics())
-        names = [topic.name for topic in job_runs_topics("default")]
-        self.consumer: Consumer = self.bus.consumer(executor_group("default"), names)
-
-    def watcher(self, holder: str = "w1", places: int = 100) -> Watcher:
-        window = Window(self.bus, {"default": places}, every_seconds=0.0)
-        return Watcher(self.ledger, self.queue, self.bus, holder=holder, window=window)
-
-    def submit(self, seconds: float = 0.0, **fields: int) -> Job:
-        fire = self.ledger.now() + timedelta(seconds=seconds)
-        schedule = Schedule(ScheduleType.FUTURE, fire)
-        job = Job(job_id=uuid4(), name="a job", schedule=schedule, **fields)  # type: ignore[arg-type]
-        accepted = self.ledger.submit([Submission(job, fire)])
-        with suppress(QueueEmptied):  # no leader yet: it will load the run
-            self.queue.add(accepted.runs)
-        return job
-
-    def receive(self, count: int) -> list[RunMessage]:
-        """Messages as an executor gets them, in the order of arrival; bounded."""
-        messages: list[RunMessage] = []
-        for _ in range(200):
-            records = self.consumer.poll(1000, PATIENCE / 200)
-            messages += [read_run(record.value) for record in records]
-            self.consumer.commit(records)
-            if len(messages) >= count:
-                return messages
-        raise AssertionError(f"{len(messages)} of {count} messages came")
+from lamplighter.stages.watch import LEASE, LEASE_TTL
+from tests.stages.watch_world import Breakable, World, eventually, watching
 
 
 @pytest.fixture
 def world() -> World:
     return World()
-
-
-@contextmanager
-def watching(watcher: Watcher) -> Iterator[list[Report]]:
-    reports: list[Report] = []
-    thread = threading.Thread(target=lambda: reports.append(watcher.watch(60.0)))
-    thread.start()
-    try:
-        yield reports
-    finally:
-        watcher.stop()
-        thread.join(PATIENCE)
-        assert not thread.is_alive()
 
 
 def test_what_is_due_is_published_with_what_a_claim_needs(world: World) -> None:
@@ -118,12 +64,9 @@ def test_an_emptied_queue_is_filled_again_from_the_ledger(world: World) -> None:
         [first] = world.receive(1)
         waiting = [world.submit(1.0) for _ in range(20)]
         world.queue.empty()
-        rest = world.receive(20)
+        world.receive_all(waiting)
 
-    runs = {run.run_id for job in waiting for run in world.ledger.runs("default", job.job_id)}
-    [run] = world.ledger.runs("default", soon.job_id)
-    assert first.run_id == run.run_id
-    assert {message.run_id for message in rest} >= runs
+    assert first.run_id == world.run(soon).run_id
 
 
 def test_a_watcher_that_stops_hands_on_without_a_gap(world: World) -> None:
@@ -150,3 +93,102 @@ def test_only_one_of_two_watchers_leads(world: World) -> None:
     assert sorted(message.run_id.int for message in messages) == sorted(
         run.run_id.int for job in jobs for run in world.ledger.runs("default", job.job_id)
     )
+
+
+def test_a_leader_that_dies_is_missed_and_its_work_goes_on(world: World) -> None:
+    dead = world.ledger.acquire_lease(LEASE, "dead", LEASE_TTL)
+    assert dead is not None
+    with watching(world.watcher()) as reports:
+        world.receive_all([world.submit()], within=5.0)
+
+    assert reports[0].led_epochs == [dead.epoch + 1]
+
+
+def test_a_leader_that_was_stopped_for_too_long_changes_nothing(world: World) -> None:
+    stalling = Stalling(world.queue)
+    with watching(world.watcher("stopped", queue=stalling)) as stopped:
+        eventually(lambda: world.ledger.lease(LEASE))
+        stalling.stall()
+        with watching(world.watcher("fresh")) as fresh:
+            first = world.submit()
+            world.receive_all([first])
+            stalling.go_on()
+            eventually(lambda: stalling.is_through)
+            second = world.submit()
+            messages = world.receive_all([second])
+
+    assert [message.run_id for message in messages] == [world.run(second).run_id]
+    assert set(stopped[0].errors) & {"StaleEpoch", "LeaseLost"}
+    assert fresh[0].published == 2
+
+
+class Stalling(Breakable):
+    """Stops in the middle of a tick, as a process does that is frozen."""
+
+    def __init__(self, inner: object) -> None:
+        super().__init__(inner)
+        self._may_go = threading.Event()
+        self._may_go.set()
+        self.is_through = False
+
+    def stall(self) -> None:
+        self._may_go.clear()
+
+    def go_on(self) -> None:
+        self._may_go.set()
+
+    def tick(self, *given: Any) -> Any:
+        was_stopped = not self._may_go.is_set()
+        self._may_go.wait(20)
+        try:
+            return self.inner.tick(*given)  # type: ignore[attr-defined]
+        finally:
+            self.is_through = self.is_through or was_stopped
+
+
+def test_a_schedule_that_was_just_submitted_fires_on_time(world: World) -> None:
+    """Its second fire comes a second after the first, and only planning knows of it."""
+    with watching(world.watcher()):
+        world.receive_all([world.submit()])
+        first = world.ledger.now() + timedelta(seconds=0.2)
+        second = first + timedelta(seconds=1)
+        schedule = Schedule(ScheduleType.INTERVAL, interval_seconds=1, start_at=first)
+        job = Job(job_id=uuid4(), name="often", schedule=schedule)
+        world.queue.add(world.ledger.submit([Submission(job, first, second)]).runs)
+        world.receive(2, within=5.0)
+
+    fires = sorted(run.fire_at for run in world.ledger.runs("default", job.job_id))
+    assert len(fires) > 2
+
+
+def test_what_a_watcher_did_is_told_in_json(world: World) -> None:
+    with watching(world.watcher()) as reports:
+        world.receive_all([world.submit()])
+
+    told = msgspec.json.decode(msgspec.json.encode(reports[0]))
+    assert (told["holder"], told["led_epochs"], told["published"]) == ("w1", [1], 1)
+    assert told["seconds_led"] > 0
+    assert told["errors"] == {}
+
+
+def test_a_long_load_keeps_the_lease_and_the_due_runs_going(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Page by page, each of them slow: together they last longer than a lease."""
+    monkeypatch.setattr("lamplighter.stages.load._PAGE", 1)
+    later = [world.submit(60 + n) for n in range(8)]
+    slow = threading.Event()
+    page = world.ledger.page
+
+    def slowly(*given: Any) -> Any:
+        slow.wait(0.3)
+        return page(*given)
+
+    monkeypatch.setattr(world.ledger, "page", slowly)
+    with watching(world.watcher()) as reports:
+        world.receive_all([world.submit()])
+        runs = {world.run(job).run_id for job in later}
+        eventually(lambda: world.queue.holds(runs) == runs)
+
+    assert reports[0].led_epochs == [1]
+    assert reports[0].errors == {}

@@ -11,6 +11,7 @@ from lamplighter.domain.run import Settled
 from lamplighter.ports.ledger import Lease
 from lamplighter.stages.duties import Duties, some
 from lamplighter.stages.load import follow_up
+from lamplighter.stages.news import tell_settled
 from lamplighter.stages.post import Post
 from lamplighter.stages.sweep import SILENCE, may_go_on, strike_off, tend
 
@@ -98,6 +99,8 @@ class Housekeeping:
     def _tell(self, settled: Sequence[Settled]) -> None:
         if may_go_on(settled):
             self._post.sleeper.wake()
+        if settled and not self._post.bus_outage.lasts:
+            tell_settled(self._post.ledger, self._post.bus, settled)
 
     def _follow_up(self) -> None:
         loaded_to = self._loaded_to()

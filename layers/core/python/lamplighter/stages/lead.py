@@ -13,7 +13,7 @@ from lamplighter.stages.direct import Direct
 from lamplighter.stages.duties import Duties, some
 from lamplighter.stages.housekeeping import Housekeeping
 from lamplighter.stages.load import Loader, load_awake
-from lamplighter.stages.plan import HORIZON, plan
+from lamplighter.stages.plan import HORIZON, Page, plan
 from lamplighter.stages.post import UNCALLED_SECONDS, Post
 from lamplighter.stages.tick import take_over, tick
 
@@ -36,7 +36,7 @@ class Term:
             some(post.rhythm, "renew", "look", "tick", "plan", "load"), post.steady
         )
         self._agenda = _NOTHING
-        self._planning: Iterator[list[Due]] | None = None
+        self._planning: Iterator[Page] | None = None
         self._source: Loader | Direct | None = None
         self._housekeeping = Housekeeping(post, lease, self._loaded_to)
         self._is_owed = True  # something popped may have been left unpublished
@@ -123,6 +123,7 @@ class Term:
             return
         fail_point(FailPoint.PLAN_COMMITTED)
         self._post.report.planned += len(page)
+        self._post.announce(page.news)
         yield page
 
     def _is_time_to_wake(self) -> bool:

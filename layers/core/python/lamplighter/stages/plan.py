@@ -1,30 +1,60 @@
 """Plan: write the runs of the next minutes, and move the schedules on."""
 
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
+from lamplighter.contracts.messages import JobEvent
+from lamplighter.domain.errors import LedgerUnavailable
 from lamplighter.domain.run import Due
 from lamplighter.domain.schedule import Calendar, catch_up, fires_between, next_fire
 from lamplighter.domain.states import SkipReason
 from lamplighter.ports.ledger import DueSchedule, Lease, Ledger, Missed, Planned
+from lamplighter.stages.news import planned_news
 
+_log: Final = logging.getLogger("lamplighter.plan")
 HORIZON = timedelta(minutes=5)
 # A schedule that fires every second has 300 fires in the horizon; nothing fires more often.
 _FIRES_AT_ONCE = 1_000
 _SCHEDULES_AT_ONCE = 500
 
 
-def plan(ledger: Ledger, lease: Lease, until: datetime) -> Iterator[list[Due]]:
-    """Plan everything that fires before `until`; yields the runs of each page, once written.
+class Page(list[Due]):
+    """The runs of a page, once written, and the news of them."""
+
+    news: list[JobEvent]
+
+
+def plan(ledger: Ledger, lease: Lease, until: datetime) -> Iterator[Page]:
+    """Plan everything that fires before `until`; yields each page, once written.
 
     Page by page: thirty days of outage are many short transactions and never a wedge.
     """
     while due := ledger.due_schedules(until, _SCHEDULES_AT_ONCE):
         now = ledger.now()
-        planned = [plan_one(each, now, until, _calendars(ledger, each)) for each in due]
-        yield ledger.plan(lease, planned)
-        if len(due) < _SCHEDULES_AT_ONCE and not any(_has_more(each, now) for each in planned):
+        planned = _plan_each(ledger, due, now, until)
+        page = Page(ledger.plan(lease, planned))
+        page.news = planned_news(planned, page, now)
+        yield page
+        has_more = len(due) == _SCHEDULES_AT_ONCE or any(_has_more(each, now) for each in planned)
+        if not planned or not has_more:
             break
+
+
+def _plan_each(
+    ledger: Ledger, due: Sequence[DueSchedule], now: datetime, until: datetime
+) -> list[Planned]:
+    """One that cannot be planned is said aloud, and left: it must not stop all the others."""
+    planned: list[Planned] = []
+    for each in due:
+        try:
+            planned.append(plan_one(each, now, until, _calendars(ledger, each)))
+        except LedgerUnavailable:
+            raise
+        except Exception:  # noqa: BLE001 - whatever is wrong with it, the others are not
+            _log.exception("job %s cannot be planned", each.job.job_id)
+    return planned
 
 
 def plan_one(

@@ -1,12 +1,13 @@
 """Post: what every term of a watcher works with."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Final
 
 import msgspec
 
+from lamplighter.contracts.messages import JobEvent
 from lamplighter.contracts.topics import JOB_EVENTS
 from lamplighter.ports.bus import Bus
 from lamplighter.ports.ledger import Ledger
@@ -65,6 +66,7 @@ class Post(msgspec.Struct, frozen=True):
     continuity: Continuity
     sleeper: Sleeper
     bus_outage: Outage
+    announce: Callable[[Sequence[JobEvent]], None]
 
 
 def bus_outage(bus: Bus, sleeper: Sleeper) -> Outage:

@@ -15,6 +15,7 @@ from lamplighter.stages.capacity import Window
 from lamplighter.stages.clock import LedgerClock
 from lamplighter.stages.duties import Report, Rhythm
 from lamplighter.stages.lead import LEASE_TTL, SHORTEST_SLEEP, Term
+from lamplighter.stages.news import Announcer
 from lamplighter.stages.post import Post, Sleeper, bus_outage
 from lamplighter.stages.sweep import Continuity
 
@@ -58,6 +59,7 @@ class Watcher:
             continuity=Continuity(steady),
             sleeper=sleeper,
             bus_outage=bus_outage(bus, sleeper),
+            announce=Announcer(bus.publish),
         )
 
     def stop(self) -> None:

@@ -23,7 +23,9 @@ class MemoryOverdue(Transactional):
                 hand_on(books, key)
             overdue = _overdue(books)[:limit]
             ended = judge_blocked(books, [run.run_id for run in overdue])
-            given_up = [_give_up(books, run) for run in overdue if run.state is not RunState.BLOCKED]
+            given_up = [
+                _give_up(books, run) for run in overdue if run.state is not RunState.BLOCKED
+            ]
             # Nobody reports these ends, so nobody else would tell those that wait for them.
             ended += given_up + tell_dependents(books, given_up)
             return [answer(run, Recorded.ACCEPTED) for run in ended]

@@ -19,8 +19,8 @@ from lamplighter.adapters.postgres.submit import insert_runs
 from lamplighter.domain.ids import first_run_id, run_id
 from lamplighter.domain.run import Due, new_runs
 from lamplighter.domain.states import RunState
-from lamplighter.ports.ledger import Cursor as LoadCursor
 from lamplighter.ports.ledger import Agenda, DueSchedule, Lease, Missed, Planned
+from lamplighter.ports.ledger import Cursor as LoadCursor
 
 _SQL = queries("horizon")
 _WOKEN_AT_ONCE = 5_000
