@@ -54,9 +54,19 @@ RECORDERS: Final = "recorder"
 _building: Final = threading.RLock()
 
 
+_kept: Final[list[Callable[[], None]]] = []
+
+
+def forget() -> None:
+    """Build everything anew when next asked for: for tests, which have many settings."""
+    for clear in _kept:
+        clear()
+
+
 def once(build: Callable[[], T]) -> Callable[[], T]:
     """Built when first asked for, by whichever thread asks first; a failure is tried again."""
     built = remember(build)
+    _kept.append(built.cache_clear)
 
     @wraps(build)
     def get() -> T:
@@ -275,7 +285,7 @@ def _alarm() -> Alarm:
     from lamplighter.adapters.targets.http.sending import DirectSender
 
     sender = DirectSender(allow_private=settings().allow_private_addresses)
-    return Alarm(all_ways(settings(), _clients(), sender.send_alone))
+    return Alarm(all_ways(settings(), _clients, sender.send_alone))
 
 
 @once
