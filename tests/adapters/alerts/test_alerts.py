@@ -158,6 +158,6 @@ def test_the_ways_are_those_that_are_set() -> None:
         pagerduty_routing_key="key",
         alert_webhook_url="https://example.com/alerts",
     )
-    kinds = [type(way) for way in all_ways(everything, Clients(), SEND)]
+    kinds = [type(way) for way in all_ways(everything, Clients, SEND)]
     assert kinds == [SnsAlerts, PagerDutyAlerts, WebhookAlerts]
-    assert all_ways(Settings(), Clients(), SEND) == []
+    assert all_ways(Settings(), Clients, SEND) == []
