@@ -14,7 +14,7 @@ from lamplighter.cli import waiting
 from lamplighter.domain.run import Outcome, Verdict
 from lamplighter.ports.logs import LogName, LogWriter
 from tests.cli.conftest import Cli
-from tests.cli.serving import Served
+from tests.cli.serving import SILENCE, Served
 
 
 class Running:
@@ -72,8 +72,14 @@ def test_a_long_log_comes_whole(cli: Cli, running: Running) -> None:
 
 def test_follow_goes_on_until_the_run_has_ended(cli: Cli, running: Running) -> None:
     looked_up = [lambda: None, lambda: None]
-    running.world.script = [*looked_up, running.prints("one\n"), running.prints("two\n"),
-                            lambda: None, running.ends]  # fmt: skip
+    running.world.script = [
+        *looked_up,
+        lambda: SILENCE,
+        running.prints("one\n"),
+        running.prints("two\n"),
+        lambda: None,
+        running.ends,
+    ]
 
     assert cli("logs", str(running.run_id), "--follow").stdout == "one\ntwo\n"
 

@@ -12,7 +12,6 @@ from click.testing import CliRunner, Result
 from lamplighter.cli.main import main
 from lamplighter.cli.stack import api_url, use_stack
 from lamplighter.settings import load
-from tests.cli.conftest import Cli
 from tests.cli.serving import Served, serving
 
 
@@ -97,9 +96,22 @@ def test_what_is_no_address_is_refused(url: str) -> None:
     assert "is no address" in done.stderr
 
 
-def test_what_the_api_says_in_an_error_moves_no_cursor(cli: Cli) -> None:
-    refused = cli("submit", "--name", "a\x1b[2Jb", exits=1)
-    assert "\x1b" not in refused.output
+def test_what_the_api_says_in_an_error_is_told_whole_and_moves_no_cursor() -> None:
+    error = {"code": "odd", "message": "no \x1b[2J", "field": "name\x07", "hint": "Try \u202e."}
+    said = {
+        "statusCode": 422,
+        "headers": {"content-type": "application/json"},
+        "body": json.dumps({"error": error}),
+    }
+    with serving(lambda *_: said) as url:
+        done = _type("list", "--url", url)
+
+    assert done.exit_code == 1
+    assert done.stderr.splitlines() == [
+        "Error: no \\x1b[2J",
+        "  field: name\\x07",
+        "  hint: Try \\u202e.",
+    ]
 
 
 def test_a_state_file_that_is_broken_is_named(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from lamplighter.domain.run import Outcome, Verdict
 from tests.cli.conftest import Cli
-from tests.cli.serving import Served
+from tests.cli.serving import SILENCE, Served
 
 
 def _job(world: Served, job_id: str) -> dict[str, Any]:
@@ -160,6 +160,18 @@ def test_wait_follows_a_job_to_its_success_and_prints_what_it_printed(
     assert done.stdout == "hi\n"
     assert "careful\n" in done.stderr
     assert "ended as SUCCESS" in done.stderr
+
+
+def test_wait_outlives_a_restart_of_the_gateway(cli: Cli, world: Served) -> None:
+    world.script = [
+        lambda: SILENCE,
+        lambda: None,
+        lambda: SILENCE,
+        lambda: _end(world, Verdict.SUCCESS, stdout="hi\n"),
+        lambda: SILENCE,
+    ]
+
+    assert cli("submit", "--name", "hello", "--wait").stdout == "hi\n"
 
 
 def test_wait_fails_when_the_job_fails(cli: Cli, world: Served) -> None:

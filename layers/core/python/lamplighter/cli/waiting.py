@@ -3,11 +3,12 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 import click
 
-from lamplighter.cli.api import REFUSED, Answer, Refused
+from lamplighter.cli.api import REFUSED, Answer, Refused, Unreachable
 from lamplighter.cli.session import Session
 from lamplighter.cli.tables import plain, plain_lines, say, say_json
 from lamplighter.domain.states import RunState
@@ -15,6 +16,7 @@ from lamplighter.domain.states import RunState
 _ENDED: Final = frozenset(state.name for state in RunState if state.is_final)
 _SHORTEST_SECONDS: Final = 0.05
 _LONGEST_SECONDS: Final = 2.0
+_SILENCE_SECONDS: Final = 30.0
 _GONE: Final = frozenset({"CANCELLED", "REJECTED"})
 
 
@@ -30,6 +32,18 @@ class Pace:
 
     def hurry(self) -> None:
         self._seconds = _SHORTEST_SECONDS
+
+
+def insist(ask: Callable[[], Answer]) -> Answer:
+    """Ask again while nobody answers: what is waited for outlives a restart of whoever tells."""
+    deadline, pace = time.monotonic() + _SILENCE_SECONDS, Pace()
+    while True:
+        try:
+            return ask()
+        except Unreachable:
+            if time.monotonic() > deadline:
+                raise
+        pace.rest()
 
 
 def has_ended(status: str) -> bool:
@@ -55,10 +69,15 @@ def _ended_runs(session: Session, job_id: str, *, deferred: bool) -> list[dict[s
     while True:
         first = _first_runs(session, job_id, deferred=deferred)
         if first and all(has_ended(run["status"]) for run in first):
-            return [session.api.get(f"/runs/{run['run_id']}").body for run in first]
+            return [_whole_run(session, run["run_id"]) for run in first]
         if not first:
             _check_that_it_will_run(session, job_id, deferred=deferred)
         pace.rest()
+
+
+def _whole_run(session: Session, run_id: str) -> dict[str, Any]:
+    run: dict[str, Any] = insist(lambda: session.api.get(f"/runs/{run_id}")).body
+    return run
 
 
 def _first_runs(session: Session, job_id: str, *, deferred: bool) -> list[dict[str, Any]]:
@@ -78,7 +97,7 @@ def _check_that_it_will_run(session: Session, job_id: str, *, deferred: bool) ->
 def _if_known(ask: Callable[[], Answer], *, deferred: bool) -> Answer | None:
     """None while the API is not to be asked, or has not heard of a job that it has accepted."""
     try:
-        return ask()
+        return insist(ask)
     except Refused as refused:
         if refused.is_temporary or (deferred and refused.code == "job_not_found"):
             return None
@@ -106,7 +125,7 @@ def follow_log(session: Session, run_id: str) -> Iterator[str]:
     """Piece after piece until the run has ended; a run that is started again begins anew."""
     pace, offset, fence = Pace(), 0, None
     while True:
-        answer = session.api.get(f"/runs/{run_id}/log", offset=offset)
+        answer = insist(partial(session.api.get, f"/runs/{run_id}/log", offset=offset))
         if fence not in {None, answer.headers["log-fence"]}:
             say("The run was started again.", err=True)
             offset, fence = 0, None
