@@ -50,8 +50,7 @@ class Term:
                 except QueueEmptied as error:  # begin again, from the watermark, as the same leader
                     self._post.report.note(error)
                 except QueueUnavailable as error:
-                    self._post.report.note(error)
-                    self._post.sleeper.outage.begin()
+                    self._post.sleeper.lost_queue(error)
 
     def close(self) -> None:
         self._housekeeping.join()

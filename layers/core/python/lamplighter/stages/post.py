@@ -25,8 +25,9 @@ UNCALLED_SECONDS: Final = 0.25
 class Sleeper:
     """Sleeps on the queue's channel, where submissions call; while that is away, on its own."""
 
-    def __init__(self, queue: Queue) -> None:
+    def __init__(self, queue: Queue, note: Callable[[Exception], None]) -> None:
         self._queue = queue
+        self._note = note
         self._called = threading.Event()
         self.outage = Outage(queue.next_due, self._called.set)
 
@@ -35,8 +36,8 @@ class Sleeper:
         if not self.outage.lasts:
             try:
                 return self._queue.sleep(seconds)
-            except QueueUnavailable:
-                self.outage.begin()
+            except QueueUnavailable as error:
+                self.lost_queue(error)
                 return True
         called = self._called.wait(min(seconds, UNCALLED_SECONDS))
         self._called.clear()
@@ -48,8 +49,12 @@ class Sleeper:
         if not self.outage.lasts:
             try:
                 self._queue.wake()
-            except QueueUnavailable:
-                self.outage.begin()
+            except QueueUnavailable as error:
+                self.lost_queue(error)
+
+    def lost_queue(self, error: QueueUnavailable) -> None:
+        self._note(error)
+        self.outage.begin()
 
 
 class Post(msgspec.Struct, frozen=True):

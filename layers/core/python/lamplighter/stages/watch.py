@@ -44,7 +44,8 @@ class Watcher:
         self._stopped = threading.Event()
         self._end = float("-inf")
         self._looked_at = float("-inf")
-        sleeper = Sleeper(queue)
+        report = Report(holder)
+        sleeper = Sleeper(queue, report.note)
         self._post = Post(
             ledger=ledger,
             queue=queue,
@@ -55,7 +56,7 @@ class Watcher:
             left=self._left,
             rhythm=rhythm or Rhythm(),
             retention=retention,
-            report=Report(holder),
+            report=report,
             continuity=Continuity(steady),
             sleeper=sleeper,
             bus_outage=bus_outage(bus, sleeper),
