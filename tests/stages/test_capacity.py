@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from uuid import uuid4
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lamplighter.adapters.memory.bus import MemoryBus
 from lamplighter.contracts.topics import job_runs, job_runs_topics
 from lamplighter.domain.policy import JobClass
-from lamplighter.ports.bus import BusUnavailable, Message, Place, UnknownTopic
+from lamplighter.ports.bus import COUNT_SECONDS, BusUnavailable, Message, Place, UnknownTopic
 from lamplighter.ports.queue import Ready
-from lamplighter.stages.capacity import Window, executor_group, spread
+from lamplighter.stages.capacity import Window, executor_group
 
 GROUP = executor_group("default")
 P2 = job_runs("default", JobClass.P2)
@@ -30,11 +28,13 @@ class WatchedBus(MemoryBus):
         self.asked: list[str] = []
         self.away = False
 
-    def lags(self, group: str, topics: Sequence[str]) -> dict[Place, int]:
+    def lags(
+        self, group: str, topics: Sequence[str], *, seconds: float = COUNT_SECONDS
+    ) -> dict[Place, int]:
         self.asked.append(group)
         if self.away:
             raise BusUnavailable("away")
-        return super().lags(group, topics)
+        return super().lags(group, topics, seconds=seconds)
 
 
 class World:
@@ -60,38 +60,6 @@ class World:
 
 def runs(count: int, pool: str = "default", priority: int = 5) -> list[Ready]:
     return [Ready(uuid4(), 0, priority, pool, "tenant") for _ in range(count)]
-
-
-loads = st.lists(st.integers(0, 3) | st.integers(0, 500), min_size=1, max_size=24)
-
-
-@given(st.integers(1, 3000), loads, st.integers(0, 24))
-def test_every_run_gets_one_partition(count: int, before: list[int], turn: int) -> None:
-    shares = spread(count, before, min(turn, len(before)))
-    assert sum(share for _, share in shares) == count
-    assert all(share > 0 for _, share in shares)
-    assert len({partition for partition, _ in shares}) == len(shares)
-
-
-@given(st.integers(1, 3000), loads, st.integers(0, 24))
-def test_idle_partitions_share_evenly_and_the_others_get_nothing(
-    count: int, before: list[int], turn: int
-) -> None:
-    idle = {partition for partition, load in enumerate(before) if load == 0}
-    shares = dict(spread(count, before, min(turn, len(before))))
-    if idle:
-        given = [shares.pop(partition, 0) for partition in idle]
-        assert not shares
-        assert max(given) - min(given) <= 1
-
-
-@given(st.integers(1, 3000), loads.map(lambda each: [load + 1 for load in each]))
-def test_where_none_is_idle_the_least_loaded_are_filled_up(count: int, before: list[int]) -> None:
-    shares = dict(spread(count, before, 0))
-    after = [load + shares.get(partition, 0) for partition, load in enumerate(before)]
-    filled = [after[partition] for partition in shares]
-    assert max(filled) - min(filled) <= 1
-    assert min(after) >= max(filled) - 1
 
 
 def test_runs_that_come_one_by_one_take_partitions_in_turn() -> None:
@@ -177,6 +145,18 @@ def test_a_bus_that_is_away_changes_nothing_that_is_known() -> None:
     world.bus.away = False
     world.now += 1.0
     assert world.window.free() == {"default": 97}
+
+
+def test_a_bus_that_is_away_is_asked_for_one_pool_and_not_for_all() -> None:
+    """Each question may take half a second, and the lease must be renewed in between."""
+    world = World(default=10, tasks=10, more=10)
+    world.bus.away = True
+    world.window.free()
+    assert len(world.bus.asked) == 1
+    world.bus.away = False
+    world.now += 1.0
+    world.window.free()
+    assert len(world.bus.asked) == 4
 
 
 def test_while_the_bus_has_never_answered_keys_decide_and_runs_count() -> None:

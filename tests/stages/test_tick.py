@@ -35,7 +35,8 @@ class World:
         self.bus.ensure_topics(topics)
         names = [topic.name for topic in topics]
         self.consumer = self.bus.consumer(executor_group("default"), names)
-        self.window = Window(self.bus, {"default": 1000}, every_seconds=0.0)
+        self.steady = 0.0
+        self.window = Window(self.bus, {"default": 1000}, steady=lambda: self.steady)
         lease = self.ledger.acquire_lease("watcher", "w1", timedelta(seconds=60))
         assert lease
         self.lease, self.now = lease, self.ledger.now()
@@ -46,8 +47,9 @@ class World:
         self.queue.add(dues)
         return [due.run_id for due in dues]
 
-    def tick(self) -> list[Record]:
+    def tick(self, after: float = 0.1) -> list[Record]:
         """What a turn has published, as far as an executor that is free gets it."""
+        self.steady += after
         tick(self.queue, self.bus, self.lease, self.now, self.window)
         return self.consumer.poll(1000, 0.0)
 
@@ -78,6 +80,18 @@ def test_nothing_is_sent_behind_a_run_that_takes_long(world: World) -> None:
         world.consumer.commit(records)
 
 
+def test_nor_by_ticks_that_the_bus_is_not_asked_for(world: World) -> None:
+    world.due(1)
+    [slow] = world.tick()
+    lengths = []
+    for _ in range(60):
+        world.due(7)
+        world.consumer.commit(world.tick(after=0.02))
+        lengths.append(len(world.bus.logs[slow.place]))
+    # Two answers later it is clear which one does not move, and that there are others.
+    assert set(lengths[12:]) == {lengths[12]}
+
+
 def test_once_the_long_run_is_done_its_partition_is_used_again(world: World) -> None:
     world.due(1)
     slow = world.tick()
@@ -102,6 +116,7 @@ def test_what_could_not_be_published_is_still_in_flight_for_the_next_leader(worl
     with pytest.raises(BusUnavailable):
         world.tick()
     world.bus.away = False
+    world.steady += 0.1
     assert take_over(world.queue, world.bus, world.lease, world.window) == 3
     records = world.consumer.poll(1000, 0.0)
     assert sorted(read_run(record.value).run_id for record in records) == sorted(due)

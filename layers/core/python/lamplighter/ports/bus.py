@@ -18,6 +18,9 @@ from lamplighter.domain.errors import LamplighterError
 # into a Lambda event once it is base64; what is larger belongs into object storage.
 MAX_MESSAGE_BYTES: Final = 1024 * 1024
 
+# A question that somebody waits for; who has other things to do asks with less patience.
+COUNT_SECONDS: Final = 5.0
+
 Headers = tuple[tuple[str, bytes], ...]
 # topic, partition
 Place = tuple[str, int]
@@ -129,8 +132,13 @@ class Bus(Protocol):
         settled what it was given in `handling_seconds` (beyond Lambda's longest), loses it too.
         """
 
-    def lags(self, group: str, topics: Sequence[str]) -> dict[Place, int]:
-        """Messages that the group has not committed yet, for every partition of these topics."""
+    def lags(
+        self, group: str, topics: Sequence[str], *, seconds: float = COUNT_SECONDS
+    ) -> dict[Place, int]:
+        """Messages that the group has not committed yet, for every partition of these topics.
+
+        No answer within `seconds` is BusUnavailable.
+        """
 
     def close(self) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Room: how many runs of each pool may be on the bus at once, and in which partition there is some.
+"""Room: how many runs of each pool may be on the bus at once, and in which partitions.
 
 Priority binds late: what waits for a place waits in the sorted sets, where a more urgent run can
 still pass it, and not in a topic. So each pool has a window, and what its group has not yet
@@ -14,8 +14,10 @@ from lamplighter.contracts.topics import job_runs
 from lamplighter.domain.policy import JobClass
 from lamplighter.ports.bus import Bus, BusUnavailable, Place
 from lamplighter.ports.queue import Ready
+from lamplighter.stages.partitions import Partitions
 
-# A bus that did not answer may take its time to say so again.
+# A leader has a lease to renew: no answer by then counts as none, and the next try can wait.
+_PATIENCE_SECONDS: Final = 0.5
 _AWAY_SECONDS: Final = 1.0
 
 
@@ -35,6 +37,7 @@ class Window:
         self._every = every_seconds
         self._at_rest = at_rest_seconds
         self._steady = steady
+        self._ask_next = float("-inf")
         self._pools = {name: _Pool(name, size) for name, size in windows.items()}
 
     def free(self) -> dict[str, int]:
@@ -60,14 +63,15 @@ class Window:
 
     def _look(self, pool: "_Pool") -> None:
         pause = self._every if pool.unfinished() else self._at_rest
-        if self._steady() < pool.asked_at + (_AWAY_SECONDS if pool.away else pause):
+        if self._steady() < max(self._ask_next, pool.asked_at + pause):
             return
+        topics = list(pool.topics.values())
         try:
-            pool.learn(self._bus.lags(pool.group, list(pool.topics.values())))
-            pool.away = False
-        except BusUnavailable:
-            pool.away = True  # what was known still holds; publishing will say that it is away
-        pool.asked_at = self._steady()
+            pool.learn(self._bus.lags(pool.group, topics, seconds=_PATIENCE_SECONDS))
+        except BusUnavailable:  # what was known still counts; publishing will say that it is away
+            self._ask_next = self._steady() + _AWAY_SECONDS
+        else:
+            pool.asked_at = self._steady()
 
 
 class _Pool:
@@ -76,48 +80,23 @@ class _Pool:
         self.group = executor_group(name)
         self.topics = {job_class: job_runs(name, job_class) for job_class in JobClass}
         self.asked_at = float("-inf")
-        self.away = False
-        # For each class the unfinished messages of each partition, and who is next among equals.
-        self._loads: dict[JobClass, list[int]] = {job_class: [] for job_class in JobClass}
-        self._turns = dict.fromkeys(JobClass, 0)
+        self._partitions = {job_class: Partitions() for job_class in JobClass}
         self._somewhere = 0
 
     def unfinished(self) -> int:
-        return self._somewhere + sum(map(sum, self._loads.values()))
+        return self._somewhere + sum(each.unfinished() for each in self._partitions.values())
 
     def learn(self, lags: Mapping[Place, int]) -> None:
         self._somewhere = 0
         for job_class, topic in self.topics.items():
             places = sorted(place for place in lags if place[0] == topic)
-            self._loads[job_class] = [lags[place] for place in places]
+            self._partitions[job_class].learn([lags[place] for place in places])
 
     def take(self, job_class: JobClass, runs: int) -> Sequence[int | None]:
-        """Partitions for so many runs of a class, each as often as it gets one of them."""
-        loads = self._loads[job_class]
-        if not loads:
+        chosen = self._partitions[job_class].take(runs)
+        if not chosen:
             self._somewhere += runs
-            return [None] * runs
-        shares = spread(runs, loads, self._turns[job_class])
-        for partition, share in shares:
-            loads[partition] += share
-        self._turns[job_class] = shares[-1][0] + 1
-        return [partition for partition, share in shares for _ in range(share)]
-
-
-def spread(runs: int, loads: Sequence[int], turn: int) -> list[tuple[int, int]]:
-    """Which partitions get how many of the runs, where `loads` says what each has to do already.
-
-    Idle ones share them evenly: behind a single message, which may take a minute, nobody should
-    wait. Where none is idle, the least loaded are filled up to one level. Among equals the line
-    begins at `turn`.
-    """
-    line = sorted([*range(turn, len(loads)), *range(min(turn, len(loads)))], key=loads.__getitem__)
-    line = [partition for partition in line if not loads[partition]] or line
-    while len(line) * loads[line[-1]] > (total := runs + sum(loads[each] for each in line)):
-        line.pop()
-    level, rest = divmod(total, len(line))
-    shares = [(each, level - loads[each] + (n < rest)) for n, each in enumerate(line)]
-    return [(partition, share) for partition, share in shares if share]
+        return chosen or [None] * runs
 
 
 def _by_topic(runs: Sequence[Ready]) -> dict[tuple[str, JobClass], list[int]]:

@@ -1,5 +1,6 @@
 """Topics and groups, as an administrator sees them."""
 
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any, Final
@@ -27,6 +28,7 @@ class KafkaTopics:
         self._replicas = replicas
         self._answer_seconds = answer_seconds
         self._readers: dict[str, Consumer] = {}
+        self._making = threading.Lock()
         # They never change: keys would move.
         self._counts: dict[str, int] = {}
 
@@ -48,15 +50,15 @@ class KafkaTopics:
             for answer in answers.values():
                 self._made(answer)
 
-    def lags(self, group: str, topics: Sequence[str]) -> dict[Place, int]:
+    def lags(self, group: str, topics: Sequence[str], seconds: float) -> dict[Place, int]:
         """Asks by way of a consumer that joins nothing: the admin client takes twice as long."""
         reader = self._reader(group)
-        deadline = time.monotonic() + self._answer_seconds
+        deadline = time.monotonic() + seconds
         while True:
             try:
-                return self._lags(reader, topics)
+                return self._lags(reader, topics, deadline)
             except KafkaException as failed:
-                if time.monotonic() > deadline:
+                if time.monotonic() + _PAUSE_SECONDS > deadline:
                     raise BusUnavailable(f"Kafka did not count: {failed}") from failed
             time.sleep(_PAUSE_SECONDS)
 
@@ -64,41 +66,35 @@ class KafkaTopics:
         for reader in self._readers.values():
             reader.close()
 
-    def _lags(self, reader: Consumer, topics: Sequence[str]) -> dict[Place, int]:
+    def _lags(self, reader: Consumer, topics: Sequence[str], deadline: float) -> dict[Place, int]:
         """Two requests, whatever the number of topics; a third for what is not finished."""
-        places = [(name, n) for name in topics for n in range(self._partitions(reader, name))]
+        counts = [(name, self._partitions(reader, name, deadline)) for name in topics]
+        places = [(name, n) for name, count in counts for n in range(count)]
+        if not places:
+            return {}
         asked = [TopicPartition(*place) for place in places]
-        committed = _offsets(reader.committed(asked, timeout=self._answer_seconds))
-        ends = self._bounds(reader, places, OFFSET_END)
+        committed = _offsets(reader.committed(asked, timeout=_left(deadline)))
+        ends = _bounds(reader, places, OFFSET_END, deadline)
         unread = [place for place in places if committed[place] < ends[place]]
         # Negative before the group's first commit; behind the log where retention was faster.
-        lows = self._bounds(reader, unread, OFFSET_BEGINNING)
+        lows = _bounds(reader, unread, OFFSET_BEGINNING, deadline)
         lags = {place: ends[place] - max(committed[place], lows[place]) for place in unread}
         return dict.fromkeys(places, 0) | lags
 
-    def _bounds(self, reader: Consumer, places: Sequence[Place], which: int) -> dict[Place, int]:
-        """The protocol asks for an end of the log as it asks for a time, with a number below 0.
-
-        The call that is made for it asks for one partition after the other.
-        """
-        if not places:
-            return {}
-        asked = [TopicPartition(*place, which) for place in places]
-        return _offsets(reader.offsets_for_times(asked, timeout=self._answer_seconds))
-
-    def _partitions(self, reader: Consumer, topic: str) -> int:
+    def _partitions(self, reader: Consumer, topic: str, deadline: float) -> int:
         if topic not in self._counts:
-            found = reader.list_topics(topic, timeout=self._answer_seconds).topics[topic]
+            found = reader.list_topics(topic, timeout=_left(deadline)).topics[topic]
             if found.error:
                 raise UnknownTopic(f"{topic}: {found.error.str()}")
             self._counts[topic] = len(found.partitions)
         return self._counts[topic]
 
     def _reader(self, group: str) -> Consumer:
-        if group not in self._readers:
-            config = client_config(self._access) | {"group.id": group, "enable.auto.commit": False}
-            self._readers[group] = Consumer(config)
-        return self._readers[group]
+        with self._making:
+            if group not in self._readers:
+                settings = {"group.id": group, "enable.auto.commit": False}
+                self._readers[group] = Consumer(client_config(self._access) | settings)
+            return self._readers[group]
 
     def _made(self, answer: Any) -> None:
         try:
@@ -109,6 +105,23 @@ class KafkaTopics:
                 raise BusUnavailable(f"Kafka did not make a topic: {failed}") from failed
         except TimeoutError as late:
             raise BusUnavailable(f"no answer from Kafka in {self._answer_seconds} s") from late
+
+
+def _bounds(
+    reader: Consumer, places: Sequence[Place], which: int, deadline: float
+) -> dict[Place, int]:
+    """The protocol asks for an end of the log as it asks for a time, with a number below 0.
+
+    The call that is made for it asks for one partition after the other.
+    """
+    if not places:
+        return {}
+    asked = [TopicPartition(*place, which) for place in places]
+    return _offsets(reader.offsets_for_times(asked, timeout=_left(deadline)))
+
+
+def _left(deadline: float) -> float:
+    return max(0.0, deadline - time.monotonic())
 
 
 def _offsets(answered: Sequence[TopicPartition]) -> dict[Place, int]:

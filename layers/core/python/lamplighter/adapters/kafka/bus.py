@@ -11,6 +11,7 @@ from lamplighter.adapters.kafka.admin import KafkaTopics
 from lamplighter.adapters.kafka.config import KafkaAccess, consumer_config, producer_config
 from lamplighter.adapters.kafka.consumer import KafkaConsumer
 from lamplighter.ports.bus import (
+    COUNT_SECONDS,
     BusUnavailable,
     Message,
     Place,
@@ -76,8 +77,10 @@ class KafkaBus:
         )
         return KafkaConsumer(config, topics, handling_seconds=handling_seconds)
 
-    def lags(self, group: str, topics: Sequence[str]) -> dict[Place, int]:
-        return self._topics.lags(group, topics)
+    def lags(
+        self, group: str, topics: Sequence[str], *, seconds: float = COUNT_SECONDS
+    ) -> dict[Place, int]:
+        return self._topics.lags(group, topics, seconds)
 
     def close(self) -> None:
         self._topics.close()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import count
 
 from lamplighter.ports.bus import (
+    COUNT_SECONDS,
     Message,
     Place,
     Record,
@@ -56,7 +57,13 @@ class MemoryBus:
             places = [place for topic in topics for place in self.places(topic)]
             return MemoryConsumer(self, group, places)
 
-    def lags(self, group: str, topics: Sequence[str]) -> dict[Place, int]:
+    def lags(
+        self,
+        group: str,
+        topics: Sequence[str],
+        *,
+        seconds: float = COUNT_SECONDS,  # noqa: ARG002  it is never away
+    ) -> dict[Place, int]:
         with self.changed:
             places = [place for topic in topics for place in self.places(topic)]
             return {p: len(self.logs[p]) - self.committed.get((group, p), 0) for p in places}

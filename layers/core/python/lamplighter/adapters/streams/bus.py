@@ -11,7 +11,7 @@ from lamplighter.adapters.streams import keys
 from lamplighter.adapters.streams.consumer import StreamsConsumer
 from lamplighter.adapters.streams.packing import Entry, pack
 from lamplighter.adapters.streams.server import AWAY, Server, translated
-from lamplighter.ports.bus import Message, Place, Topic, UnknownTopic, check_sizes
+from lamplighter.ports.bus import COUNT_SECONDS, Message, Place, Topic, UnknownTopic, check_sizes
 
 T = TypeVar("T")
 
@@ -27,6 +27,8 @@ class StreamsBus:
         self._publish_seconds = publish_seconds
         self._url = url
         self._server = Server(url, answer_seconds=min(_ANSWER_SECONDS, publish_seconds))
+        # Patience belongs to a connection, so whoever has less of it gets another.
+        self._counters: dict[float, Server] = {}
         self._topics: dict[str, Topic] = {}
 
     def ensure_topics(self, topics: Sequence[Topic]) -> None:
@@ -61,11 +63,14 @@ class StreamsBus:
             handling_seconds=handling_seconds,
         )
 
-    def lags(self, group: str, topics: Sequence[str]) -> dict[Place, int]:
+    def lags(
+        self, group: str, topics: Sequence[str], *, seconds: float = COUNT_SECONDS
+    ) -> dict[Place, int]:
         found: dict[Place, int] = {}
-        with translated("count messages"), self._server.client.pipeline() as pipe:
+        server = self._counter(seconds)
+        with translated("count messages"), server.client.pipeline() as pipe:
             for topic in topics:
-                numbers = range(self._partitions(topic))
+                numbers = range(self._topic(topic, server).partitions)
                 pipe.hmget(keys.ends(topic), [str(n) for n in numbers])
                 pipe.hmget(keys.ends(topic), [f"{n}:low" for n in numbers])
                 pipe.hmget(keys.committed(topic), [f"{n}|{group}" for n in numbers])
@@ -76,14 +81,21 @@ class StreamsBus:
         return found
 
     def close(self) -> None:
-        self._server.close()
+        for server in (self._server, *self._counters.values()):
+            server.close()
+
+    def _counter(self, seconds: float) -> Server:
+        found = self._counters.get(seconds)
+        return found or self._counters.setdefault(
+            seconds, Server(self._url, answer_seconds=seconds)
+        )
 
     def _partitions(self, topic: str) -> int:
         return self._topic(topic).partitions
 
-    def _topic(self, name: str) -> Topic:
+    def _topic(self, name: str, server: Server | None = None) -> Topic:
         if name not in self._topics:
-            found = self._server.client.hget(keys.TOPICS, name)
+            found = (server or self._server).client.hget(keys.TOPICS, name)
             if found is None:
                 raise UnknownTopic(f"there is no topic {name}; ensure_topics makes it")
             self._topics[name] = msgspec.json.decode(found, type=Topic)

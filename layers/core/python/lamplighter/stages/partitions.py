@@ -1,0 +1,56 @@
+"""Partitions: what is unfinished in each partition of one topic, and where the next runs go."""
+
+from collections.abc import Mapping, Sequence
+
+
+class Partitions:
+    """Nothing is known of them until the bus has answered once."""
+
+    def __init__(self) -> None:
+        self._loads: list[int] = []
+        self._answered: Sequence[int] = ()
+        self._stuck: set[int] = set()
+        self._turn = 0
+
+    def unfinished(self) -> int:
+        return sum(self._loads)
+
+    def learn(self, lags: Sequence[int]) -> None:
+        """An answer of the bus. A partition is stuck that had work at the last one and did none."""
+        seen = zip(self._answered, self._loads, lags, strict=False)
+        moves = [before == 0 or lag < load for before, load, lag in seen]
+        self._stuck = {number for number, moved in enumerate(moves) if not moved}
+        self._answered, self._loads = lags, list(lags)
+
+    def take(self, runs: int) -> list[int]:
+        """Partitions for so many runs, each in a row as often as it gets one; [] if none is known.
+
+        One that is idle, and where there is none, one that is not stuck: whoever is behind a run
+        of a minute waits for it, however short the line. Among equals they take turns.
+        """
+        if not self._loads:
+            return []
+        shares = spread(runs, {number: self._loads[number] for number in self._best()})
+        for number, share in shares.items():
+            self._loads[number] += share
+        self._turn = [*shares][-1] + 1
+        return [number for number, share in shares.items() for _ in range(share)]
+
+    def _best(self) -> list[int]:
+        count = len(self._loads)
+        line = [(self._turn + number) % count for number in range(count)]
+        idle = [number for number in line if not self._loads[number]]
+        return idle or [number for number in line if number not in self._stuck] or line
+
+
+def spread(runs: int, loads: Mapping[int, int]) -> dict[int, int]:
+    """How many each one gets, so that the least loaded come to one level, to within one.
+
+    Among equals the first is served first; who gets nothing is not named.
+    """
+    line = sorted(loads, key=loads.__getitem__)
+    while len(line) * loads[line[-1]] > (total := runs + sum(loads[each] for each in line)):
+        line.pop()
+    level, rest = divmod(total, len(line))
+    shares = {each: level - loads[each] + (n < rest) for n, each in enumerate(line)}
+    return {each: share for each, share in shares.items() if share}
