@@ -4,7 +4,8 @@ import json
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from uuid import UUID
+from pathlib import Path
+from uuid import UUID, uuid4
 
 import psycopg
 import pytest
@@ -12,12 +13,13 @@ import pytest
 from functions.query import handler as query
 from functions.submit import handler as submit
 from infra.local.postgres import Postgres
+from infra.local.valkey import Valkey
 from lamplighter import wiring
 from lamplighter.adapters.postgres.migrate import migrate
+from lamplighter.contracts.topics import all_topics
 from lamplighter.domain.ids import new_job_id
 from lamplighter.domain.run import Ticket
 from lamplighter.ports.ledger_queries import LAST_ID, RunFilter
-from lamplighter.settings import Settings
 from tests.functions.calling import Client, read, recorded
 
 
@@ -29,13 +31,20 @@ def url(postgres_server: Postgres) -> str:
 
 
 @pytest.fixture
-def call(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+def call(
+    url: str, valkey_server: Valkey, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Client]:
     """Wired anew, as in a process of its own."""
-    for name in ("settings", "ledger", "desk"):
-        monkeypatch.setattr(wiring, name, wiring.once(getattr(wiring, name).__wrapped__))
     monkeypatch.setenv("LAMPLIGHTER_DATABASE_URL", url)
+    monkeypatch.setenv("LAMPLIGHTER_VALKEY_URL", valkey_server.url)
+    monkeypatch.setenv("LAMPLIGHTER_CELL", f"c{uuid4().hex[:12]}")
+    monkeypatch.setenv("LAMPLIGHTER_DATA_DIR", str(folder))
+    wiring.forget()
+    wiring.bus().ensure_topics(all_topics())
     yield Client(wiring.desk)
+    wiring.bus().close()
     wiring.ledger().close()
+    wiring.forget()
 
 
 def test_a_job_is_submitted_run_and_read(call: Client) -> None:
@@ -107,12 +116,11 @@ def test_ten_thousand_jobs_in_one_request(call: Client, url: str) -> None:
     assert (page.status, len(page.body["jobs"])) == (200, 10)
 
 
-def test_a_database_that_is_away_is_a_503(monkeypatch: pytest.MonkeyPatch) -> None:
-    away = Settings(database_url="postgresql://me:hunter2@127.0.0.1:1/nowhere")
-    monkeypatch.setattr(wiring, "settings", lambda: away)
-    for name in ("ledger", "desk"):
-        monkeypatch.setattr(wiring, name, wiring.once(getattr(wiring, name).__wrapped__))
-    refused = Client(wiring.desk)("GET", "/readyz")
-    wiring.ledger().close()
+def test_a_database_that_is_away_is_a_503(call: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMPLIGHTER_DATABASE_URL", "postgresql://me:hunter2@127.0.0.1:1/nowhere")
+    wiring.forget()
+
+    refused = call("GET", "/readyz")
+
     assert refused.status == 503
     assert "hunter2" not in str(refused.body)

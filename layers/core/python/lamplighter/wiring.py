@@ -24,11 +24,13 @@ from lamplighter.settings import Bus as BusKind
 from lamplighter.settings import InvalidSettings, Settings, load
 from lamplighter.settings import Secrets as SecretsKind
 from lamplighter.stages.alert import Alarm
-from lamplighter.stages.clock import LedgerClock
+from lamplighter.stages.clock import LedgerClock, this_machine
+from lamplighter.stages.defer import Deferral
 from lamplighter.stages.desk import Desk
 from lamplighter.stages.execute import Executor
 from lamplighter.stages.news import Announcer
 from lamplighter.stages.presence import Presence
+from lamplighter.stages.reach import Reach
 from lamplighter.stages.record import Recorder
 from lamplighter.stages.report import Reporter
 from lamplighter.stages.run import Limits, Runner
@@ -255,11 +257,17 @@ def watcher() -> "Watcher":
 
 
 @once
+def _reach() -> Reach:
+    return Reach()
+
+
+@once
 def desk() -> Desk:
     """What submit and query serve people with."""
     return Desk(
         ledger=ledger(),
-        now=clock().now,
+        now=LedgerClock(lambda: _reach()(ledger().now), otherwise=this_machine).now,
+        deferral=Deferral(lambda batch: bus().publish(batch), _reach()),
         hint=queue().add,
         logs=logs(),
         # Asked for when there is something to tell: whoever only reads needs no bus.
