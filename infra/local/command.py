@@ -1,6 +1,7 @@
 """`lamplighter up`. Registered in pyproject.toml, so that the command line need not know infra."""
 
 import os
+import shlex
 import signal
 import time
 from typing import Final, NoReturn
@@ -49,11 +50,16 @@ def _run(settings: Settings, port: int, workers: int) -> None:
 
 
 def _welcome(url: str, data: str, seconds: float) -> None:
-    shown = click.style(url, bold=True)
-    _say(f"Lamplighter is up after {seconds:.1f} s: {shown}   (Ctrl-C stops it)")
-    _say(f"Data, logs and passwords are in {data}.")
+    _say(f"Lamplighter is up after {seconds:.1f} s: {click.style(url, bold=True)}")
+    _say(f"Data, logs and passwords are in {data}. Ctrl-C stops everything. Try, elsewhere:")
     body = """'{"name": "hello", "payload": {"to": "world"}}'"""
-    _say(f"Try: curl {url}/jobs -H 'content-type: application/json' -d {body}")
+    _say(f"  curl {url}/jobs -H 'content-type: application/json' -d {body}")
+    _say(f"  lamplighter submit --name hello --command 'echo hello world' --wait{_option(data)}")
+
+
+def _option(data: str) -> str:
+    """What leads other commands to this stack; they look in the usual folder by themselves."""
+    return "" if data == Settings().data_dir else f" --data {shlex.quote(data)}"
 
 
 def _settings(bus: str | None, data: str | None) -> Settings:
