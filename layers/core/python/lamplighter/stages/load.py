@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from lamplighter.domain.ids import fire_of, first_run_id
+from lamplighter.domain.ids import epoch_ms, fire_of, first_run_id
 from lamplighter.fail_points import FailPoint, fail_point
 from lamplighter.ports.ledger import Lease, Ledger
 from lamplighter.ports.queue import Queue
@@ -65,7 +65,8 @@ def begin(ledger: Ledger, queue: Queue, lease: Lease) -> datetime:
     """
     cursor = ledger.cursor()
     known = queue.begin(lease.epoch, cursor.loaded_to)
-    if known is not None and known >= cursor.loaded_to:
+    # The queue keeps milliseconds, as run ids do.
+    if known is not None and epoch_ms(known) >= epoch_ms(cursor.loaded_to):
         return cursor.loaded_to
     queue.loaded(lease.epoch, cursor.watermark)
     return cursor.watermark
