@@ -1,7 +1,8 @@
 """Places where a test lets the process die as in a power cut: at once, without cleaning up.
 
-Each lies between two stores: the first knows already, the second does not yet. What a fail point
-costs when none is armed is a comparison.
+Each lies between two stores: the first knows already, the second does not yet. A test arms one by
+making the file `<folder>/<name>`; the first process that comes there takes it and dies. What a fail
+point costs without such a folder, which is always outside of tests, is a comparison.
 """
 
 import os
@@ -26,25 +27,31 @@ class FailPoint(StrEnum):
     RESOLVE_COMMITTED = "resolve.committed"  # dependents freed, the leader not yet woken
 
 
-_armed: tuple[FailPoint, Path] | None = None
+_folder: Path | None = None
 
 
-def arm(where: str) -> None:
-    """`name:marker file`. The file is made at the crash, so that the next process lives on."""
-    global _armed  # noqa: PLW0603 - one process has one
-    name, _, marker = where.partition(":")
-    _armed = FailPoint(name), Path(marker)
+def watch(folder: Path | None) -> None:
+    """Where to look for fail points that are armed; None: nowhere."""
+    global _folder  # noqa: PLW0603 - one process has one
+    _folder = folder
+
+
+def died_at(folder: Path, name: FailPoint) -> int | None:
+    """The process that died there, if one has."""
+    return next((int(mark.suffix[1:]) for mark in folder.glob(f"{name}.died.*")), None)
 
 
 def fail_point(name: FailPoint) -> None:
-    """Die here, if this is where to die and nobody has yet."""
-    if _armed is not None and _armed[0] is name:
-        _die(_armed[1])
+    """Die here, if somebody wants that and nobody has yet."""
+    if _folder is not None:
+        _die(_folder / name)
 
 
-def _die(marker: Path) -> None:
+def _die(armed: Path) -> None:
+    pid = os.getpid()
     try:
-        marker.touch(exist_ok=False)
-    except FileExistsError:
+        # Of several that come here at once, one can.
+        armed.rename(armed.with_name(f"{armed.name}.died.{pid}"))
+    except FileNotFoundError:
         return
-    os.kill(os.getpid(), signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)

@@ -137,8 +137,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     watch_seconds: Annotated[
         int, _at_least(1, "How long one call of the watcher lasts; two overlap.")
     ] = 75
-    fail_point: (
-        Annotated[str, Meta(description="For tests: where to crash, as name:marker file.")] | None
+    fail_points: (
+        Annotated[str, Meta(description="For tests: the folder that says where to crash.")] | None
     ) = None
     statement_timeout_ms: Annotated[
         int, _at_least(1, "Longest that one SQL statement may take.")

@@ -81,8 +81,7 @@ def once(build: Callable[[], T]) -> Callable[[], T]:
 @once
 def settings() -> Settings:
     given = load(os.environ)
-    if given.fail_point:
-        fail_points.arm(given.fail_point)
+    fail_points.watch(Path(given.fail_points) if given.fail_points else None)
     return given
 
 

@@ -21,6 +21,7 @@ from lamplighter.contracts.messages import (
 from lamplighter.contracts.msk import read_each
 from lamplighter.contracts.topics import DEPENDENCY_EVENTS, JOB_EVENTS, WORKER_EVENTS
 from lamplighter.domain.errors import LedgerUnavailable
+from lamplighter.fail_points import FailPoint, fail_point
 from lamplighter.ports.bus import Bus, BusUnavailable, Message, Record
 from lamplighter.ports.cache import Cache
 from lamplighter.ports.ledger import Ledger
@@ -66,7 +67,10 @@ class Recorder:
         settled = iter(self._ledger.finish(outcomes) if outcomes else ())
         seen = [Seen(event, next(settled) if event.outcome else None) for event in events]
         folded = Folded(seen)
-        self._tell_dependents(folded, bus_is_away=bus_is_away)
+        if folded.ended:
+            fail_point(FailPoint.RECORD_COMMITTED)
+            self._tell_dependents(folded, bus_is_away=bus_is_away)
+            fail_point(FailPoint.RECORD_TOLD)
         self._aftermath.follow(folded, bus_is_away=bus_is_away)
         return folded
 
@@ -86,7 +90,7 @@ class Recorder:
     def _tell_dependents(self, folded: Folded, *, bus_is_away: bool) -> None:
         """By the bus; where that is away, the ledger does what the resolver would have asked."""
         ended = folded.ended
-        if ended and (bus_is_away or not self._publish(_dependency_messages(ended))):
+        if bus_is_away or not self._publish(_dependency_messages(ended)):
             self._ledger.free_dependents(list(ended))
 
     def _publish(self, messages: Sequence[Message]) -> bool:

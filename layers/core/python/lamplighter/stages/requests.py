@@ -14,6 +14,7 @@ import msgspec
 from lamplighter.contracts.requests import read_request
 from lamplighter.domain.errors import IdempotencyConflict, InvalidJob
 from lamplighter.domain.run import Accepted, Submission
+from lamplighter.fail_points import FailPoint, fail_point
 from lamplighter.ports.bus import Record
 from lamplighter.stages.desk import Desk
 
@@ -66,6 +67,7 @@ def _submit(desk: Desk, jobs: Sequence[Submission], persisted: Persisted) -> Non
         if each.job.target is not None:
             desk.check_target(each.job.target)
     accepted: Accepted = desk.ledger.submit(jobs)
+    fail_point(FailPoint.REQUEST_PERSISTED)
     now = desk.now()
     desk.tell_queue(accepted.runs, now)
     desk.tell_submitted(jobs, accepted, now)

@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from lamplighter.contracts.messages import DependencyEvent
 from lamplighter.domain.run import Settled
+from lamplighter.fail_points import FailPoint, fail_point
 from lamplighter.ports.bus import Bus
 from lamplighter.ports.ledger import Ledger
 from lamplighter.ports.queue import Queue, QueueUnavailable
@@ -21,6 +22,7 @@ def resolve(
     """
     settled = ledger.free_dependents([event.run_id for event in events])
     if any(each.wake_at is not None for each in settled):
+        fail_point(FailPoint.RESOLVE_COMMITTED)
         # Where the queue is away, the leader looks at wake-up calls by itself, a moment later.
         with suppress(QueueUnavailable):
             queue.wake()

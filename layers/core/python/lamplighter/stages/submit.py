@@ -29,6 +29,7 @@ from lamplighter.domain.errors import (
 from lamplighter.domain.job import Job
 from lamplighter.domain.run import Accepted, Submission
 from lamplighter.domain.target import revealed
+from lamplighter.fail_points import FailPoint, fail_point
 from lamplighter.stages.desk import Desk, Timings
 
 _ITEMS = "items"
@@ -120,6 +121,7 @@ def _submit(desk: Desk, sender: Sender, drafts: Sequence[Draft], now: datetime) 
     accepted = _written(desk, submissions, now)
     if accepted is None:
         return Receipt(job_ids, deferred=True)
+    fail_point(FailPoint.SUBMIT_COMMITTED)
     desk.tell_queue(accepted.runs, now)
     desk.tell_submitted(submissions, accepted, now)
     return Receipt(job_ids, replayed=not accepted.created and sender.key is not None)

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from lamplighter.contracts.messages import run_message
 from lamplighter.contracts.topics import job_runs
+from lamplighter.fail_points import FailPoint, fail_point
 from lamplighter.ports.bus import Bus, Message
 from lamplighter.ports.ledger import Lease
 from lamplighter.ports.queue import Queue, Ready, Tick
@@ -34,7 +35,9 @@ def take_over(queue: Queue, bus: Bus, lease: Lease, window: Window) -> int:
 def publish(queue: Queue, bus: Bus, lease: Lease, runs: Sequence[Ready], window: Window) -> None:
     if not runs:
         return
+    fail_point(FailPoint.TICK_POPPED)
     bus.publish(addressed(runs, window))
+    fail_point(FailPoint.TICK_PUBLISHED)
     queue.published(lease.epoch, runs)
 
 
