@@ -2,7 +2,7 @@
 
 import http.client
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -64,18 +64,23 @@ def _worker_name(pool: str, n: int) -> str:
 def environment(settings: Settings, inherited: Mapping[str, str]) -> dict[str, str]:
     """The starter's own, for PATH, TZ and credentials; of ours only what the settings say."""
     kept = {name: value for name, value in inherited.items() if not name.startswith(PREFIX)}
-    return kept | variables(settings)
+    return kept | variables(settings, inherited)
 
 
-def variables(settings: Settings) -> dict[str, str]:
-    """The settings as `load` reads them; defaults are left out."""
+def variables(settings: Settings, given: Container[str] = ()) -> dict[str, str]:
+    """The settings as `load` reads them. A default is told only where it was given as such."""
     said = msgspec.to_builtins(settings)
     usual = msgspec.to_builtins(Settings())
+    named = {f"{PREFIX}{name.upper()}": name for name in said}
     return {
-        f"{PREFIX}{name.upper()}": str(value).lower() if isinstance(value, bool) else str(value)
-        for name, value in said.items()
-        if value != usual[name]
+        variable: _text(said[name])
+        for variable, name in named.items()
+        if said[name] is not None and (variable in given or said[name] != usual[name])
     }
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Roster:

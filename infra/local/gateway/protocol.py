@@ -12,6 +12,8 @@ from lamplighter.contracts.http_errors import error_body
 from lamplighter.domain.errors import LamplighterError
 
 REQUEST_SECONDS: Final = 30.0
+# A client that asks for much and then does not read it.
+UNREAD_SECONDS: Final = 30.0
 
 
 class RequestTimeout(LamplighterError):
@@ -26,6 +28,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head = True
         self._head_bytes = 0
         self._deadline: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -33,6 +36,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._disarm()
+        self._is_read()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -43,6 +47,15 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._head_bytes > HEAD_BYTES:
             problem = HeadersTooLarge(f"Path and headers are over {HEAD_BYTES:,} bytes.")
             self._close_with(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, problem)
+
+    def pause_writing(self) -> None:
+        # Closing would wait for the same client to read the rest.
+        self._unread = self.loop.call_later(UNREAD_SECONDS, self.transport.abort)
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self._is_read()
+        super().resume_writing()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -65,6 +78,10 @@ class BoundedProtocol(HttpToolsProtocol):
     def _disarm(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
+
+    def _is_read(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
 
     def _give_up(self) -> None:
         problem = RequestTimeout(f"The request did not arrive in {REQUEST_SECONDS:g} s.")

@@ -4,9 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from infra.local.roster import environment, members, variables
+from infra.local.roster import Member, Roster, environment, members, variables
 from lamplighter.settings import Bus, LogLevel, Settings, load
 
 
@@ -37,12 +38,27 @@ def test_the_settings_arrive_as_they_were() -> None:
     assert variables(Settings()) == {}
 
 
-def test_nothing_of_ours_is_inherited_but_everything_else() -> None:
+def test_all_is_inherited_but_of_ours_the_settings_count() -> None:
     inherited = {"PATH": "/bin", "AWS_REGION": "eu-west-1", "LAMPLIGHTER_POOL": "elsewhere"}
 
     told = environment(Settings(places=3), inherited)
 
-    assert told == {"PATH": "/bin", "AWS_REGION": "eu-west-1", "LAMPLIGHTER_PLACES": "3"}
+    assert told == {
+        "PATH": "/bin",
+        "AWS_REGION": "eu-west-1",
+        "LAMPLIGHTER_PLACES": "3",
+        "LAMPLIGHTER_POOL": "default",
+    }
+
+
+def test_a_default_that_was_asked_for_is_not_taken_for_silence(folder: Path) -> None:
+    asked = {"LAMPLIGHTER_ALLOW_PRIVATE_ADDRESSES": "false", "LAMPLIGHTER_BUS": "kafka"}
+    # As after `--bus streams`: what was typed goes over what was set.
+    told = environment(msgspec.structs.replace(load(asked), bus=Bus.STREAMS), asked)
+
+    assert told == {"LAMPLIGHTER_ALLOW_PRIVATE_ADDRESSES": "false", "LAMPLIGHTER_BUS": "streams"}
+    roster = Roster(folder, told=told, lock=0, port=1)
+    assert roster.component(Member("recorder"))._command.environment == told
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,13 @@ import http.client
 import json
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 import pytest
+import uvicorn
 
 from functions.query import handler as query
 from functions.submit import handler as submit
@@ -83,16 +85,23 @@ def read_raw(connection: socket.socket) -> Answer:
         return read(response)
 
 
+@contextmanager
+def serving(functions: Sequence[Function]) -> Iterator[tuple[Client, uvicorn.Server]]:
+    port = free_port()
+    gateway = server(Gateway(functions, port=port), port)
+    thread = threading.Thread(target=gateway.run)
+    thread.start()
+    wait_until(lambda: gateway.started, "the gateway")
+    yield Client(port), gateway
+    gateway.should_exit = True
+    thread.join(30)
+
+
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    world, port = World(), free_port()
+    world = World()
     functions = [Function(each.api, each.handler) for each in (submit, query)]
-    serving = server(Gateway(functions, port=port), port)
-    thread = threading.Thread(target=serving.run)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wiring, "desk", lambda: world.desk)
-        thread.start()
-        wait_until(lambda: serving.started, "the gateway")
-        yield Client(port)
-        serving.should_exit = True
-        thread.join(30)
+        with serving(functions) as (client, _):
+            yield client

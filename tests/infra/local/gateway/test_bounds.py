@@ -1,11 +1,19 @@
 """What is too large or too slow is refused, and disturbs nobody else."""
 
+import threading
+from http import HTTPStatus
+from typing import Any
+
 import pytest
 
 from infra.local.gateway import protocol
-from infra.local.gateway.app import THREADS
+from infra.local.gateway.app import THREADS, Function
+from lamplighter.contracts.http import Response
+from lamplighter.contracts.http_api import Api
 from lamplighter.contracts.http_checks import BODY_BYTES
-from tests.infra.local.gateway.conftest import Client, read_raw
+from tests.infra.local.gateway.conftest import Client, read_raw, serving
+from tests.infra.local.upping import listens
+from tests.infra.local.waiting import wait_until
 
 POST = ("POST /jobs HTTP/1.1", "Host: localhost", "Content-Type: application/json")
 
@@ -89,3 +97,37 @@ def test_a_client_that_leaves_is_forgotten(client: Client) -> None:
     client.raw(*POST, "Content-Length: 50", body=b"{").close()
 
     assert client("GET", "/healthz").status == 200
+
+
+def test_an_answer_that_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "UNREAD_SECONDS", 0.2)
+    # More than the system itself keeps for a connection.
+    large = {"statusCode": 200, "body": " " * 50_000_000}
+    api: Api[None] = Api("large", {"GET /large": lambda _, __: Response(HTTPStatus.OK)})
+    with serving([Function(api, lambda _, __: large)]) as (client, gateway):
+        connection = client.raw("GET /large HTTP/1.1", "Host: localhost")
+        assert connection.recv(8).startswith(b"HTTP/1.1")
+
+        wait_until(lambda: not gateway.server_state.connections, "the end of the connection")
+
+        connection.close()
+
+
+def test_a_gateway_that_is_stopped_answers_what_has_arrived() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(_: dict[str, Any], __: object) -> dict[str, Any]:
+        begun.set()
+        go_on.wait(30)
+        return {"statusCode": 200, "body": "done"}
+
+    api: Api[None] = Api("slow", {"GET /slow": lambda _, __: Response(HTTPStatus.OK)})
+    with serving([Function(api, slow)]) as (client, gateway):
+        connection = client.raw("GET /slow HTTP/1.1", "Host: localhost")
+        begun.wait(30)
+
+        gateway.should_exit = True
+        wait_until(lambda: not listens(client.port), "a closed port")
+        go_on.set()
+
+        assert read_raw(connection).raw == b"done"
