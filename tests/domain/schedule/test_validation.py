@@ -150,8 +150,8 @@ def test_immediate_is_now_to_the_millisecond() -> None:
 
 def test_an_interval_without_a_start_is_anchored_now_and_fires_at_once() -> None:
     kept = validate(of("INTERVAL", interval_seconds=60.0), now=NOW)
-    assert kept.start_at == utc("2025-06-15T12:00:00.123")
-    assert first_fire(kept, kept.start_at) == kept.start_at
+    assert kept.start_at == utc("2025-06-15T12:00:00.124")
+    assert first_fire(kept, NOW) == kept.start_at
 
 
 def test_times_are_kept_in_utc_and_whole_milliseconds() -> None:

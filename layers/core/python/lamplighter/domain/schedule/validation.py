@@ -108,11 +108,11 @@ def _moved(
 
 def _anchored(schedule: Schedule, now: datetime) -> Schedule:
     """What was left to the moment of submission is settled now, once and for all."""
-    moment = from_ms(to_ms(now))
     if schedule.schedule_type is ScheduleType.IMMEDIATE and schedule.schedule_time is None:
-        return msgspec.structs.replace(schedule, schedule_time=moment)
+        return msgspec.structs.replace(schedule, schedule_time=from_ms(to_ms(now)))
     if schedule.schedule_type is ScheduleType.INTERVAL and schedule.start_at is None:
-        return msgspec.structs.replace(schedule, start_at=moment)
+        # Not before now: its first fire, the anchor itself, would have passed already.
+        return msgspec.structs.replace(schedule, start_at=from_ms(ceil_ms(now)))
     return schedule
 
 
