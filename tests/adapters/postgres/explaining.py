@@ -15,6 +15,7 @@ from lamplighter.adapters import postgres
 from lamplighter.adapters.postgres.database import Bounds, Database, Row, _configure
 from lamplighter.adapters.postgres.ledger import PostgresLedger
 from lamplighter.adapters.postgres.queries import queries
+from lamplighter.adapters.postgres.submit import _INSERT_FRESH
 
 _EXPLAIN = b"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) "
 _SCANS = ("Seq Scan", "Index Scan", "Index Only Scan", "Bitmap Heap Scan", "Tid Scan")
@@ -25,6 +26,8 @@ class Node(msgspec.Struct, frozen=True):
 
     kind: str
     table: str
+    index: str | None = None
+    wasted: float = 0  # rows that it read in vain
 
     @property
     def day(self) -> str | None:
@@ -56,7 +59,7 @@ def all_queries() -> dict[bytes, str]:
     return {body: f"{file}.{name}" for file in names for name, body in queries(file).items()}
 
 
-_NAMES = all_queries()
+_NAMES = all_queries() | {_INSERT_FRESH: "submit.insert_fresh"}
 
 
 class _ExplainingCursor(Cursor[Row]):
@@ -79,7 +82,8 @@ class _ExplainingCursor(Cursor[Row]):
 def _touched(plan: dict[str, Any]) -> Iterator[Node]:
     """Only what was executed: a partition that run-time pruning left out has no loops."""
     if plan["Actual Loops"] and plan["Node Type"] in _SCANS:
-        yield Node(plan["Node Type"], plan["Relation Name"])
+        wasted = plan.get("Rows Removed by Filter", 0) * plan["Actual Loops"]
+        yield Node(plan["Node Type"], plan["Relation Name"], plan.get("Index Name"), wasted)
     for child in plan.get("Plans", ()):
         yield from _touched(child)
 

@@ -102,3 +102,15 @@ def test_columns_of_one_statement_line_up_row_by_row(packing: Conn) -> None:
     }
     rows = [("a", 1, True), (None, 2, False), ("a", None, True)]
     assert packing.execute(query, given).fetchall() == rows
+
+
+def test_a_column_of_nulls_beside_keys_is_sent_empty_and_filled_up(packing: Conn) -> None:
+    nulls, mixed = arrays.column(arrays.texts, [None] * 2), arrays.column(arrays.ints, [None, 5])
+    assert (nulls, mixed) == (arrays.texts([]), arrays.ints([None, 5]))
+
+    given = {"keys": arrays.ints([1, 2]), "nulls": nulls, "mixed": mixed}
+    for query in (
+        "SELECT unnest(%(keys)s), unnest(%(nulls)s), unnest(%(mixed)s)",
+        "SELECT * FROM unnest(%(keys)s, %(nulls)s, %(mixed)s)",
+    ):
+        assert packing.execute(query, given).fetchall() == [(1, None, None), (2, None, 5)]

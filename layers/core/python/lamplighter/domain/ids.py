@@ -21,6 +21,7 @@ _VARIANT = 0b10 << 62
 _LOW_62 = (1 << 62) - 1
 _HIGH_12 = 0xFFF << 62
 _LAST_MS = (1 << 48) - 1
+_set_int, _set_is_safe = (vars(UUID)[name].__set__ for name in ("int", "is_safe"))
 
 
 def epoch_ms(instant: datetime) -> int:
@@ -78,6 +79,6 @@ def _compose(ms: int, rest: int, version: int) -> UUID:
 def _uuid(value: int) -> UUID:
     """UUID's own constructor checks what is known here, and costs more than all the rest."""
     made = object.__new__(UUID)
-    object.__setattr__(made, "int", value)
-    object.__setattr__(made, "is_safe", SafeUUID.unknown)
+    _set_int(made, value)
+    _set_is_safe(made, SafeUUID.unknown)
     return made

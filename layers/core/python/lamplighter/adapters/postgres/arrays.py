@@ -59,12 +59,12 @@ class ByteStrings(PackedArray):
 
 
 def uuids(values: Iterable[UUID]) -> Uuids:
-    items = [b"\0\0\0\x10" + value.bytes for value in values]
+    items = [b"\0\0\0\x10" + value.int.to_bytes(16, "big") for value in values]
     return Uuids(_header(2950, len(items)) + b"".join(items))
 
 
 def texts(values: Iterable[str | None]) -> Texts:
-    return Texts(_pack_each(25, values, lambda text: text.encode()))
+    return Texts(_pack_each(25, values, str.encode))
 
 
 def ints(values: Iterable[int | None]) -> Ints:
@@ -94,21 +94,18 @@ def jsons(values: Iterable[Any]) -> Jsons:
     return Jsons(_header(3802, len(items)) + b"".join(items))
 
 
-class _Known(dict[Any, bytes]):
-    """Values in wire format; each is encoded when it is first met."""
-
-    def __init__(self, encode: Callable[[Any], bytes]) -> None:
-        super().__init__({None: _NULL})
-        self._encode = encode
-
-    def __missing__(self, value: Any) -> bytes:
-        item = self[value] = _sized(self._encode(value))
-        return item
+def column(pack: Callable[[Iterable[Any]], PackedArray], values: Iterable[Any]) -> PackedArray:
+    """To be unnested beside a column of keys: if all are null it is empty, and unnest fills up."""
+    listed = list(values)
+    is_empty = listed[:1] == [None] and listed.count(None) == len(listed)
+    return pack(() if is_empty else listed)
 
 
 def _pack_each(oid: int, values: Iterable[Any], encode: Callable[[Any], bytes]) -> bytes:
-    items = list(map(_Known(encode).__getitem__, values))
-    return _header(oid, len(items)) + b"".join(items)
+    listed = list(values)
+    known = {each: _sized(encode(each)) for each in set(listed) if each is not None}
+    known[None] = _NULL
+    return _header(oid, len(listed)) + b"".join(map(known.__getitem__, listed))
 
 
 def _sized(data: bytes) -> bytes:

@@ -77,8 +77,8 @@ class PostgresClaims(PostgresDependents):
                 "fires": instants(fire_of(ticket.run_id) for ticket in ordered),
             },
         )
-        claimed = [_from_row(row) for row in rows if row[1] is not None]
-        return claimed, [row[0] for row in rows if row[1] is None]
+        claimed = [_from_row(ordered[row[0]], row) for row in rows if row[0] is not None]
+        return claimed, [row[1] for row in rows if row[0] is None]
 
     def heartbeat(self, worker_id: str, pool: str, capacity: int) -> list[UUID]:
         params = {"worker_id": worker_id, "pool": pool, "capacity": capacity}
@@ -214,20 +214,21 @@ def _replace(locked: LockedRuns, rival: UUID) -> None:
         locked.put(transitions.cancelled(run, locked.now, REPLACED))
 
 
-def _from_row(row: Row) -> Claimed:
+def _from_row(ticket: Ticket, row: Row) -> Claimed:
     # Documents come as text: decoding them here costs a third of what the driver's loader does.
-    target, payload = row[10], row[11]
+    _, job_id, tenant, pool, attempt, delay_ms, name, priority, timeout, target, payload = row
+    fire = fire_of(ticket.run_id)
     return Claimed(
-        run_id=row[0],
-        job_id=row[1],
-        tenant=row[2],
-        pool=row[3],
-        fence=row[4],
-        attempt=row[5],
-        due_at=row[6],
-        name=row[7],
-        priority=row[8],
-        timeout_seconds=row[9],
+        run_id=ticket.run_id,
+        job_id=job_id,
+        tenant=tenant,
+        pool=pool,
+        fence=ticket.fence + 1,
+        attempt=attempt,
+        due_at=fire + timedelta(milliseconds=delay_ms) if delay_ms else fire,
+        name=name,
+        priority=priority,
+        timeout_seconds=timeout,
         target=None if target is None else _decode(target),
         payload=None if payload is None else _decode(payload),
     )

@@ -11,6 +11,7 @@ from lamplighter.adapters.postgres.arrays import (
     PackedArray,
     bools,
     byte_strings,
+    column,
     instants,
     ints,
     jsons,
@@ -80,13 +81,15 @@ _PLAIN: dict[str, tuple[Callable[[Iterable[Any]], PackedArray], str]] = {
 def jobs_to_columns(
     jobs: Sequence[Job], fingerprints: Sequence[bytes | None]
 ) -> dict[str, PackedArray]:
-    columns = {name: pack(map(attrgetter(at), jobs)) for name, (pack, at) in _PLAIN.items()}
+    columns = {name: column(pack, map(attrgetter(at), jobs)) for name, (pack, at) in _PLAIN.items()}
+    tags = (_TAGS_APART.join(job.tags) if job.tags else None for job in jobs)
+    policies = (None if job.policy == _NO_POLICY else job.policy for job in jobs)
     return columns | {
-        "timings": jsons(_timing(job.schedule) for job in jobs),
+        "timings": column(jsons, (_timing(job.schedule) for job in jobs)),
         "have_upstreams": bools(bool(job.after) for job in jobs),
-        "tags": texts(_TAGS_APART.join(job.tags) if job.tags else None for job in jobs),
-        "policies": jsons(None if job.policy == _NO_POLICY else job.policy for job in jobs),
-        "fingerprints": byte_strings(fingerprints),
+        "tags": column(texts, tags),
+        "policies": column(jsons, policies),
+        "fingerprints": column(byte_strings, fingerprints),
     }
 
 

@@ -55,6 +55,9 @@ class Bounds(msgspec.Struct, frozen=True):
             # A plan made for the ids at hand touches only their partitions.
             "plan_cache_mode": "force_custom_plan",
             "jit": "off",
+            # What is hot is in memory, where no page is farther than another: with the default of
+            # 4, a claim of a thousand runs reads a day of fifty thousand from end to end.
+            "random_page_cost": "1.1",
             # A day that nobody has analyzed yet looks small: a bitmap and a sort would be planned
             # for every page of a herd, where the index has it in order.
             "enable_bitmapscan": "off",

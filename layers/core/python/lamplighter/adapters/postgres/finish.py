@@ -6,7 +6,7 @@ from uuid import UUID
 
 from psycopg import Cursor
 
-from lamplighter.adapters.postgres.arrays import instants, ints, jsons, texts, uuids
+from lamplighter.adapters.postgres.arrays import column, instants, ints, jsons, texts, uuids
 from lamplighter.adapters.postgres.database import Database, Row
 from lamplighter.adapters.postgres.locked import LockedRuns
 from lamplighter.adapters.postgres.queries import queries
@@ -51,15 +51,16 @@ class PostgresOutcomes:
             {
                 "run_ids": uuids(o.run_id for o in ordered),
                 "fences": ints(o.fence for o in ordered),
-                "ended_ats": instants(o.ended_at for o in ordered),
-                "results": jsons(o.result for o in ordered),
-                "stdouts": texts(o.stdout for o in ordered),
-                "stderrs": texts(o.stderr for o in ordered),
-                "log_urls": texts(o.log_url for o in ordered),
+                "ended_ats": column(instants, (o.ended_at for o in ordered)),
+                "results": column(jsons, (o.result for o in ordered)),
+                "stdouts": column(texts, (o.stdout for o in ordered)),
+                "stderrs": column(texts, (o.stderr for o in ordered)),
+                "log_urls": column(texts, (o.log_url for o in ordered)),
             },
         )
         accepted, success = Recorded.ACCEPTED, RunState.SUCCESS
-        return {run.int: Settled(run, job, accepted, success) for run, job in rows}
+        ended = ((ordered[n].run_id, job_id) for n, job_id in rows)
+        return {run.int: Settled(run, job_id, accepted, success) for run, job_id in ended}
 
     def skip(self, run_ids: Sequence[UUID], reason: SkipReason) -> list[Settled]:
         def work(cursor: Cursor[Row]) -> list[Settled]:

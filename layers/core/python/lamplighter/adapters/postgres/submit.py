@@ -33,9 +33,14 @@ from lamplighter.domain.run import Accepted, Due, NewRun, Submission, new_runs
 from lamplighter.domain.states import RunState
 
 _SQL = queries("submit")
-# The same without looking for jobs that are known: most have a fresh id, and where one has not, the
+# The same without asking which jobs are known: most have a fresh id, and where one has not, the
 # statement fails as a whole and is asked again with care.
-_INSERT_FRESH = _SQL["insert_jobs"].replace(b"ON CONFLICT (job_id) DO NOTHING", b"")
+_INSERT_FRESH = (
+    _SQL["insert_jobs"]
+    .replace(b"ON CONFLICT (job_id) DO NOTHING\n    RETURNING job_id", b"")
+    .replace(b"job_id IN (SELECT job_id FROM new_jobs)", b"true")
+    .replace(b"(SELECT array_agg(job_id) FROM new_jobs)", b"NULL::uuid[]")
+)
 _RUNS = queries("runs")
 _SLOTS = queries("slots")
 _OPEN_SINCE = timedelta(days=8)  # a blocked or held run is settled within a week
@@ -53,7 +58,8 @@ class PostgresSubmissions:
             rows = self._db.statement(_INSERT_FRESH, _columns(distinct, runs))
         except UniqueViolation:
             return self._db.run(lambda cursor: _submit_checked(cursor, distinct))
-        return _accepted(runs, rows[0])
+        created = frozenset(each.job.job_id for each in distinct)
+        return Accepted(created, [run.as_due() for run in _written(runs, rows[0])])
 
     def reject(self, submissions: Sequence[Submission], reason: str) -> frozenset[UUID]:
         refused = [

@@ -2,33 +2,33 @@
 -- Give a batch of runs to one worker; returns only those that were free and where nothing needs
 -- judging: no slots, no pause, on time. The rest is judged one by one (claim_judged).
 -- The fence rises with every claim, so a worker that was thought dead changes nothing later.
--- The ids stand beside the join so that the plan knows their days and goes by the key. `+ 0` keeps
+-- The ids stand beside the join so that the plan knows their days and goes by the key. CASE keeps
 -- statistics out of it: in a day that is nearly over they say that no run has this status, and a plan
 -- for one row compares a thousand with a thousand.
+-- `n` is the ticket's place in the batch; a row without it is a run that somebody wants stopped.
 WITH wanted AS (
-    SELECT unnest(%(run_ids)s) AS run_id, unnest(%(fences)s) AS fence, unnest(%(fires)s) AS fire_at
+    SELECT unnest(%(run_ids)s) AS run_id, unnest(%(fences)s) AS fence,
+           unnest(%(fires)s) AS fire_at, generate_series(0, cardinality(%(run_ids)s) - 1) AS n
 ), claimed AS (
     UPDATE job_runs AS r
     SET status = 4, fence = r.fence + 1, executor_id = %(worker_id)s,
         start_time = clock_timestamp(), modified_time = clock_timestamp(), wake_at = NULL
     FROM wanted AS w, jobs AS j
-    WHERE r.run_id = w.run_id AND r.run_id = ANY(%(run_ids)s)
-      AND j.job_id = r.job_id
-      AND r.fence = w.fence AND r.status + 0 IN (1, 5) AND NOT r.slotted
-      AND j.status = 1 AND NOT j.keyed
-      AND (r.status = 5
-           OR w.fire_at + r.delay_ms * interval '1 ms' <= clock_timestamp() + interval '1 s')
-      AND (r.start_time IS NOT NULL
-           OR ((w.fire_at >= now() - interval '60 s' OR r.excused OR r.origin <> 'schedule'
-                OR j.schedule_type NOT IN ('CRON', 'INTERVAL'))
-               AND (j.expires_at IS NULL OR j.expires_at > clock_timestamp())
-               AND (j.start_deadline_seconds IS NULL
-                    OR w.fire_at + r.delay_ms * interval '1 ms'
-                       + j.start_deadline_seconds * interval '1 s' >= clock_timestamp())))
-    RETURNING r.run_id, r.job_id, r.tenant, r.pool, r.fence, r.attempt_number,
-              CASE WHEN r.delay_ms = 0 THEN w.fire_at
-                   ELSE w.fire_at + r.delay_ms * interval '1 ms' END AS due_at,
-              j.name, r.priority, j.timeout_seconds, j.target::text, j.payload::text
+    WHERE r.run_id = w.run_id AND r.run_id = ANY(%(run_ids)s) AND j.job_id = r.job_id
+      AND CASE WHEN r.fence = w.fence AND r.status IN (1, 5) AND NOT r.slotted
+          AND j.status = 1 AND NOT j.keyed
+          AND (r.status = 5
+               OR w.fire_at + r.delay_ms * interval '1 ms' <= clock_timestamp() + interval '1 s')
+          AND (r.start_time IS NOT NULL
+               OR ((w.fire_at >= now() - interval '60 s' OR r.excused OR r.origin <> 'schedule'
+                    OR j.schedule_type NOT IN ('CRON', 'INTERVAL'))
+                   AND (j.expires_at IS NULL OR j.expires_at > clock_timestamp())
+                   AND (j.start_deadline_seconds IS NULL
+                        OR w.fire_at + r.delay_ms * interval '1 ms'
+                           + j.start_deadline_seconds * interval '1 s' >= clock_timestamp())))
+          THEN true ELSE false END
+    RETURNING w.n, r.run_id, r.job_id, r.tenant, r.pool, r.attempt_number, r.delay_ms, j.name,
+              r.priority, j.timeout_seconds, j.target::text, j.payload::text
 ), batch AS (
     INSERT INTO claims AS c (claim_id, worker_id, run_ids)
     SELECT %(claim_id)s, %(worker_id)s, array_agg(run_id) FROM claimed HAVING count(*) > 0
@@ -39,9 +39,11 @@ WITH wanted AS (
     VALUES (%(worker_id)s, coalesce((SELECT pool FROM claimed LIMIT 1), 'default'), 0)
     ON CONFLICT (worker_id) DO UPDATE SET heartbeat_at = clock_timestamp()
 )
-SELECT * FROM claimed
+SELECT n, job_id, tenant, pool, attempt_number, delay_ms, name, priority, timeout_seconds, target,
+       payload
+FROM claimed
 UNION ALL
-SELECT run_id, NULL, '', '', 0, 0, now(), '', 0, NULL, NULL, NULL
+SELECT NULL, run_id, '', '', 0, 0, '', 0, NULL, NULL, NULL
 FROM cancellations WHERE worker_id = %(worker_id)s;
 
 -- name: claimed_before
