@@ -59,6 +59,9 @@ INSERT INTO calendars (tenant, name, version, calendar)
 SELECT 'filler-' || n, 'holidays', 1, '{}' FROM generate_series(1, 2000) AS n;
 INSERT INTO idempotency_keys (tenant, route, key, fingerprint)
 SELECT 'filler', 'PUT /jobs/' || n, n, '' FROM generate_series(1, 5000) AS n;
+INSERT INTO audit_log (tenant, actor, action, subject, at)
+SELECT 'default', 'worker-' || n, 'worker.stopped', 'default', now() - n * interval '1 min'
+FROM generate_series(1, 5000) AS n;
 UPDATE job_runs SET wake_at = now() + interval '1 hour' WHERE status = 1 AND random() < 0.05;
 VACUUM ANALYZE;
 """

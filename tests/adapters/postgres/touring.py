@@ -8,11 +8,12 @@ import psycopg
 
 from lamplighter.domain.ids import first_run_id, new_job_id
 from lamplighter.domain.job import Job, Policy
-from lamplighter.domain.policy import EdgeRule, OnAmbiguous, Overlap, Upstream
+from lamplighter.domain.policy import EdgeRule, JobClass, OnAmbiguous, Overlap, Upstream
 from lamplighter.domain.run import Submission, Ticket
 from lamplighter.domain.schedule import Calendar, CalendarUse, Schedule
 from lamplighter.domain.states import RunState, SkipReason
 from lamplighter.ports.ledger import Lease, Ledger, Missed, Planned
+from lamplighter.ports.rollups import Rollup, WorkerNote
 from tests.adapters.postgres.filled import first_day
 from tests.adapters.postgres.making import (
     DAY,
@@ -173,6 +174,14 @@ class Tour:
     def partitions(self) -> None:
         self.ledger.ensure_partitions(utc_now(), utc_now())
         self.ledger.drop_partitions(first_day() + DAY)
+
+    def rollups(self) -> None:
+        minute = utc_now().replace(second=0, microsecond=0)
+        counted = Rollup(minute, TENANT, "default", JobClass.P2, RunState.SUCCESS, 1, 10, 20, 20)
+        self.ledger.add_minutes([counted])
+        job, _ = submit_once(self.ledger, utc_now(), tenant=TENANT)
+        self.ledger.critical_jobs([job.job_id])
+        self.ledger.note_workers([WorkerNote("tourist", "default", 1, "worker.stopped", utc_now())])
 
     def reads(self) -> None:
         job, ticket = submit_once(self.ledger, utc_now(), tenant=TENANT)
