@@ -33,7 +33,8 @@ class Road:
         topics = [topic.name for topic in job_runs_topics("default")]
         self.consumer = self.bus.consumer(executor_group("default"), topics)
         window = Window(self.bus, {"default": places}, every_seconds=0.0)
-        self.direct = Direct(self.ledger, self.bus, window, self.ledger.cursor().watermark)
+        self.direct = Direct(self.ledger, self.bus, window)
+        self.direct.begin(self.ledger.cursor().watermark)
 
     def submit(self, seconds: float = 0.0, **fields: Any) -> Job:
         fire = self.now + timedelta(seconds=seconds)
@@ -65,6 +66,13 @@ def test_what_is_due_is_sent_once(road: Road) -> None:
     for _ in range(10):
         road.now += SECOND / 2
         assert road.turn() == []
+
+
+def test_what_was_sent_is_remembered_when_reading_begins_again(road: Road) -> None:
+    road.submit()
+    assert road.turn() == ["a job"]
+    road.direct.begin(road.ledger.cursor().watermark)
+    assert road.turn() == []
 
 
 def test_what_is_not_due_yet_waits(road: Road) -> None:

@@ -31,11 +31,15 @@ _READ_AGAIN: Final = timedelta(seconds=3)
 class Direct:
     """What was found and not sent yet, and what was sent lately: both bounded."""
 
-    def __init__(self, ledger: Ledger, bus: Bus, window: Window, since: datetime) -> None:
+    def __init__(self, ledger: Ledger, bus: Bus, window: Window) -> None:
         self._ledger, self._bus, self._window = ledger, bus, window
-        self._after = first_run_id(since)
+        self._after = UUID(int=0)
         self._pending: dict[UUID, Due] = {}
         self._sent: dict[UUID, int] = {}
+
+    def begin(self, since: datetime) -> None:
+        """Read from there; also again, after a queue that was back for a moment only."""
+        self._after = first_run_id(since)
 
     @property
     def found_to(self) -> datetime:

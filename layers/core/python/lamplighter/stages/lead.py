@@ -37,6 +37,7 @@ class Term:
         )
         self._agenda = _NOTHING
         self._planning: Iterator[Page] | None = None
+        self._direct = Direct(post.ledger, post.bus, post.window)
         self._source: Loader | Direct | None = None
         self._housekeeping = Housekeeping(post, lease, self._loaded_to)
         self._is_owed = True  # something popped may have been left unpublished
@@ -85,7 +86,8 @@ class Term:
         post = self._post
         watermark = post.ledger.cursor().watermark
         post.ledger.move_cursor(self._lease, watermark)
-        direct = self._source = Direct(post.ledger, post.bus, post.window, watermark)
+        direct = self._source = self._direct
+        direct.begin(watermark)
         self._hurry("look")
         while post.left() > 0 and post.sleeper.outage.lasts:
             began = post.steady()
