@@ -36,6 +36,7 @@ OWN: Final = {
     "settings": Own("settings:settings", "Print every setting as the page docs/settings.md."),
     "show": Own("look:show", "Show a job whole, with its latest run; or a run."),
     "submit": Own("submit:submit", "Submit a job."),
+    "verify": Own("verify:verify", "Prove from the ledger that all fires ran as promised."),
 }
 # Of commands that others register, the same: to list them all must not start a stack's imports.
 SUMMARIES: Final = {

@@ -132,6 +132,13 @@ class Case:
             starts.append(run.start_time)
         return min(starts, default=None)
 
+    def last_start(self, run: Run) -> datetime | None:
+        noted = self._attempts.get(run.run_id)
+        if not noted:
+            return run.start_time
+        starts = [each.started_at for each in noted]
+        return max((start for start in (*starts, run.start_time) if start), default=None)
+
     @cached_property
     def scheduled(self) -> list[Run]:
         """The schedule's own, one for each fire and pool."""

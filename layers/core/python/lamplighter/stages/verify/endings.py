@@ -66,8 +66,8 @@ def attempts_stay_within_retries(case: Case) -> Verdicts:
         most = 1 + max(version.max_retries for version in versions)
         failed = sum(each.verdict != _LOST for each in case.attempts(run))
         made = max(run.attempt_number, failed)
-        text = f"it made {made} attempts, where {most} were allowed"
-        yield None if made <= most else of_run(run, text)
+        wrong = f"it made {made} attempts, where {most} were allowed" if made > most else None
+        yield None if wrong is None else of_run(run, wrong)
 
 
 def times_run_forward(case: Case) -> Verdicts:

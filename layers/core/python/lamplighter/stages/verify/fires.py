@@ -150,9 +150,10 @@ def schedules_keep_up(case: Case) -> Verdicts:
     if not fires(job) or job.schedule.schedule_type is ScheduleType.AFTER:
         return
     if stands is not None:
-        late = stands < case.window.overdue
-        text = f"nobody has planned its fires from {at(stands)} on"
-        yield Said(text, job.job_id) if late else None
+        if stands >= case.window.overdue:
+            yield None
+        else:
+            yield Said(f"nobody has planned its fires from {at(stands)} on", job.job_id)
     elif job.schedule.schedule_type.is_recurring:
         left = next_unplanned(case)
         text = f"it has fires from {at(left)} on, and no place from where to plan them"

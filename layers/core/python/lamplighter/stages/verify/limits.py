@@ -26,22 +26,29 @@ def limits_are_kept(holdings: Holdings) -> Verdicts:
 
 
 def _within_limits(keys: Mapping[str, list[Holding]]) -> Verdicts:
+    """Where limits differ under one key, the widest of those at work counts.
+
+    Who waited got the slot before it started, and whoever came between went by a limit of its own.
+    """
     for key, holdings in keys.items():
         active: list[tuple[datetime, int, Holding]] = []
         for number, each in enumerate(sorted(holdings, key=attrgetter("start", "end"))):
             while active and active[0][0] <= each.start:
                 heapq.heappop(active)
             heapq.heappush(active, (each.end, number, each))
-            yield None if len(active) <= each.limit else _too_many(key, each, active)
+            limit = each.limit if len(active) <= each.limit else max(o.limit for _, _, o in active)
+            yield None if len(active) <= limit else _too_many(key, each, limit, active)
 
 
-def _too_many(key: str, each: Holding, active: Iterable[tuple[datetime, int, Holding]]) -> Said:
+def _too_many(
+    key: str, each: Holding, limit: int, active: Iterable[tuple[datetime, int, Holding]]
+) -> Said:
     others = [other for _, _, other in active if other.run_id != each.run_id]
     until = [other.end for other in others if other.end != FAR_AHEAD]
     told = f"until {at(max(until))}" if len(until) == len(others) else "and still does"
     names = ", ".join(str(other.run_id) for other in others[:3])
     text = f"it started at {at(each.start)} although {names} held {key!r} {told}"
-    return Said(f"{text} (limit {each.limit})", each.job_id, each.run_id)
+    return Said(f"{text} (limit {limit})", each.job_id, each.run_id)
 
 
 def order_is_kept(holdings: Holdings) -> Verdicts:

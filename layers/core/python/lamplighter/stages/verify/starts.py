@@ -14,21 +14,23 @@ def no_start_before_its_time(case: Case) -> Verdicts:
         start = case.first_start(run)
         if start is None:
             continue
-        early = start < run.due_at - EARLY_GRACE
-        text = f"it was due at {at(run.due_at)} and started at {at(start)}"
-        yield of_run(run, text) if early else None
+        if start >= run.due_at - EARLY_GRACE:
+            yield None
+        else:
+            yield of_run(run, f"it was due at {at(run.due_at)} and started at {at(start)}")
 
 
 def no_start_after_the_end(case: Case) -> Verdicts:
     """A run that has ended, as a cancelled one has when the cancel is answered, stays so."""
     for run in case.runs:
-        if run.end_time is None:
+        last = case.last_start(run)
+        if run.end_time is None or last is None:
             continue
-        starts = [each.started_at for each in case.attempts(run)]
-        last = max((start for start in (*starts, run.start_time) if start), default=None)
-        late = last is not None and last > run.end_time
-        text = f"it ended {run.state.name} at {at(run.end_time)} and started at {at(last)}"
-        yield of_run(run, text) if late else None
+        if last <= run.end_time:
+            yield None
+        else:
+            ended = f"it ended {run.state.name} at {at(run.end_time)}"
+            yield of_run(run, f"{ended} and started at {at(last)}")
 
 
 def no_start_after_cancel(case: Case) -> Verdicts:
@@ -36,21 +38,25 @@ def no_start_after_cancel(case: Case) -> Verdicts:
     if cancelled is None:
         return
     for run in case.runs:
-        starts = [each.started_at for each in case.attempts(run)]
-        last = max((start for start in (*starts, run.start_time) if start), default=None)
-        late = last is not None and last > cancelled + CHANGING
-        text = f"its job was cancelled at {at(cancelled)}, and it started at {at(last)}"
-        yield of_run(run, text) if late else None
+        last = case.last_start(run)
+        if last is None or last <= cancelled + CHANGING:
+            yield None
+        else:
+            told = f"its job was cancelled at {at(cancelled)}"
+            yield of_run(run, f"{told}, and it started at {at(last)}")
 
 
 def no_start_while_paused(case: Case) -> Verdicts:
     """The schedule's runs only: who asks for one beside it means it."""
+    if not any(version.status is JobStatus.PAUSED for version in case.life.versions):
+        return
     for run in case.runs:
         start = case.first_start(run)
         if start is None or run.origin != BY_SCHEDULE:
             continue
         versions = case.life.around(start)
-        paused = all(version.status is JobStatus.PAUSED for version in versions)
-        since = versions[0].updated_at
-        text = f"its job was paused since {at(since)}, and it started at {at(start)}"
-        yield of_run(run, text) if paused else None
+        if any(version.status is not JobStatus.PAUSED for version in versions):
+            yield None
+        else:
+            told = f"its job was paused since {at(versions[0].updated_at)}"
+            yield of_run(run, f"{told}, and it started at {at(start)}")

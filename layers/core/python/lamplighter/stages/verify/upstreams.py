@@ -1,7 +1,7 @@
 """No run starts before its upstreams have ended as its trigger rule wants them to."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -56,13 +56,19 @@ def _was_ready(case: Case, run: Run, start: datetime) -> bool:
     versions = case.life.during(run.created_at, start)
     if any(_is_ready(case, version, run, start) for version in versions):
         return True
-    ends = {
-        other.end_time
-        for upstream in case.upstreams.values()
-        for other in upstream.by_fire.get(run.fire_at, ()) or upstream.runs[-_LATEST_KEPT:]
-        if other.end_time is not None and other.end_time < start
-    }
-    return any(_is_ready(case, version, run, end) for version in versions for end in ends)
+    moments = {moment for moment in _deciding(case, run) if moment < start}
+    return any(_is_ready(case, version, run, moment) for version in versions for moment in moments)
+
+
+def _deciding(case: Case, run: Run) -> Iterator[datetime]:
+    """When it may have been judged: as it was written, an upstream ended, or a job was changed."""
+    yield run.created_at
+    for life in (case.life, *(upstream.life for upstream in case.upstreams.values())):
+        yield from (life.since(number) for number in range(1, len(life.versions)))
+    for upstream in case.upstreams.values():
+        for other in upstream.by_fire.get(run.fire_at, ()) or upstream.runs[-_LATEST_KEPT:]:
+            if other.end_time is not None:
+                yield other.end_time
 
 
 def _is_ready(case: Case, version: Job, run: Run, instant: datetime) -> bool:
