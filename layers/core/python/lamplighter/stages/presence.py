@@ -80,14 +80,17 @@ class Presence:
             self._runner.cancel(self._ledger.heartbeat(self._worker_id, self._pool, capacity))
         except LedgerUnavailable as away:
             _log.warning("no heartbeat: %s", away)
-        event = WorkerEvent(WorkerEventType.REGISTERED, self._worker_id, self._pool, self._now())
         with suppress(QueueUnavailable):
-            self._cache.put_worker_statuses({self._worker_id: encode(event)})
+            alive = encode(self._event(WorkerEventType.REGISTERED))
+            self._cache.put_worker_statuses({self._worker_id: alive})
 
     def _tell(self, what: WorkerEventType) -> None:
         try:
-            event = WorkerEvent(what, self._worker_id, self._pool, self._now())
             key = self._worker_id.encode()
-            self._bus.publish([Message(WORKER_EVENTS.name, encode(event), key)])
+            self._bus.publish([Message(WORKER_EVENTS.name, encode(self._event(what)), key)])
         except (BusUnavailable, LedgerUnavailable) as away:
             _log.warning("%s was not told: %s", what.value, away)
+
+    def _event(self, what: WorkerEventType) -> WorkerEvent:
+        capacity = self._runner.limits.places
+        return WorkerEvent(what, self._worker_id, self._pool, self._now(), capacity)
