@@ -290,3 +290,79 @@ def test_retired_history_is_not_missed(world: World) -> None:
     world.ledger.drop_partitions(world.clock())
 
     _clean(world)
+
+
+def test_a_run_that_was_let_go_stays_when_its_upstream_takes_its_fire_back(world: World) -> None:
+    done = world.once()
+    world.pass_minutes(1)
+    root = world.cron()
+    job = world.after(root, done, policy=Policy(trigger_rule=TriggerRule.ONE_SUCCESS))
+    world.plan()
+    world.sleep(timedelta(seconds=30))
+
+    world.ledger.cancel_job(TENANT, root.job_id)
+    world.pass_minutes(6)
+
+    _clean(world)
+    assert len(world.runs(job)) > len(world.runs(root))
+
+
+def test_an_upstream_that_goes_lets_its_dependents_go(world: World) -> None:
+    root, other = world.cron(), world.cron()
+    job = world.after(root, other, policy=Policy(trigger_rule=TriggerRule.ALL_DONE))
+    world.sleep(MINUTE)
+    world.plan()
+    begun = world.claim(*world.due(root))
+    world.ledger.cancel_job(TENANT, other.job_id)
+    for each in begun:
+        world.end(each)
+        world.ledger.free_dependents([each.run_id])
+
+    world.pass_minutes(3)
+
+    _clean(world)
+    assert any(run.start_time is not None for run in world.runs(job))
+
+
+def test_the_next_run_of_an_upstream_may_be_a_row_of_missed_fires(world: World) -> None:
+    root = world.cron(timing={"catch_up": CATCH_NONE})
+    edge = Upstream(str(root.job_id), EdgeRule.NEXT_AFTER)
+    job = world.cron("*/5 * * * *", after=(edge,), policy=Policy(trigger_rule=TriggerRule.ALL_DONE))
+    world.pass_minutes(4)
+
+    world.sleep(2 * HOUR)
+    world.pass_minutes(8)
+
+    _clean(world)
+    [before] = [run for run in world.runs(job) if run.fire_at == NOON + 5 * MINUTE]
+    assert before.start_time is not None
+
+
+def test_jobs_of_one_key_may_name_different_limits(world: World) -> None:
+    narrow = [world.once(concurrency_key="db", max_concurrency=1) for _ in range(2)]
+    [first] = world.claim(*world.due(*narrow))
+    world.end(first)  # and whoever was parked has the slot from here on
+    wide = world.once(concurrency_key="db", max_concurrency=2)
+
+    [early] = world.claim(*world.due(wide))
+    world.sleep(timedelta(seconds=1))
+    [late] = world.claim(*world.due(*narrow))
+    world.sleep(timedelta(seconds=1))
+    for claimed in (early, late):
+        world.end(claimed)
+
+    _clean(world)
+
+
+def test_a_line_waits_for_whoever_is_blocked_at_its_head(world: World) -> None:
+    root = world.once(NOON + 3 * HOUR)
+    world.after(root, ordering_key="line")
+    behind = world.once(NOON + 4 * HOUR, ordering_key="line")
+    world.sleep(4 * HOUR + MINUTE)
+    world.claim(*world.due(root))
+    world.claim(*world.due(behind))
+    world.sleep(HOUR)
+    world.ledger.heartbeat("w1", "default", 1)
+
+    _clean(world)
+    assert world.runs(behind)[0].state is RunState.PARKED

@@ -72,11 +72,14 @@ class Expected(msgspec.Struct, frozen=True):
 
 
 class Upstream:
-    """A job that another one waits for, with those of its runs that the schedule made."""
+    """A job that another one waits for, with those of its runs that the schedule made.
+
+    A row of missed fires is among them: whoever waits for the next run may get that one.
+    """
 
     def __init__(self, life: Life, runs: Sequence[Run]) -> None:
         self.life = life
-        self.runs = [run for run in runs if run.origin == BY_SCHEDULE and run.missed_to is None]
+        self.runs = [run for run in runs if run.origin == BY_SCHEDULE]
 
     @cached_property
     def by_fire(self) -> dict[datetime, list[Run]]:
@@ -88,6 +91,10 @@ class Upstream:
     @cached_property
     def fires(self) -> list[datetime]:
         return sorted(self.by_fire)
+
+    def led_at(self, fire: datetime) -> list[Run]:
+        """What has given its dependents a run of their own; missed fires give none."""
+        return [run for run in self.by_fire[fire] if run.missed_to is None]
 
     @property
     def repeats(self) -> bool:

@@ -85,8 +85,8 @@ def _was_a_fire(case: Case, run: Run) -> bool:
     if _may_be_of_older_calendar(case, run):
         return True
     ended = run.end_time or FAR_AHEAD
-    if case.upstreams and ended < run.fire_at:
-        return True  # decided before its time, and its upstream's run removed after that
+    if _was_led_once(case, run):
+        return True
     first = min((_begins(case) or FAR_AHEAD), run.created_at)
     if run.fire_at < first - CHANGING or not any(
         _has(case, version, run) for version in case.life.around(run.created_at)
@@ -96,6 +96,16 @@ def _was_a_fire(case: Case, run: Run) -> bool:
         _has(case, version, run)
         for number, version in enumerate(case.life.versions)
         if run.created_at + CHANGING < case.life.since(number) < min(run.fire_at, ended) - CHANGING
+    )
+
+
+def _was_led_once(case: Case, run: Run) -> bool:
+    """An upstream may have taken its fire back after this run was decided, or let go."""
+    decided = run.excused or (run.end_time is not None and run.end_time < run.fire_at)
+    return decided and any(
+        run.created_at - CHANGING < upstream.life.since(number) < run.fire_at + CHANGING
+        for upstream in case.upstreams.values()
+        for number in range(1, len(upstream.life.versions))
     )
 
 

@@ -33,8 +33,8 @@ def _of_repeating(case: Case) -> Iterator[tuple[datetime, Expected]]:
     for job_id, upstream in case.upstreams.items():
         if upstream.repeats:
             for fire in upstream.fires:
-                if case.window.holds(fire):
-                    yield fire, _expected(case, job_id, upstream.by_fire[fire])
+                if case.window.holds(fire) and (runs := upstream.led_at(fire)):
+                    yield fire, _expected(case, job_id, runs)
 
 
 def _expected(case: Case, job_id: UUID, runs: list[Run]) -> Expected:

@@ -100,7 +100,7 @@ def _heard(edge: Edge, upstream: Upstream, run: Run) -> Sequence[Run]:
         return upstream.by_fire.get(run.fire_at, ())
     if edge.rule is EdgeRule.NEXT_AFTER:
         return [
-            other for fire in upstream.fires[here : here + 1] for other in upstream.by_fire[fire]
+            other for fire in upstream.fires[here : here + 3] for other in upstream.by_fire[fire]
         ]
     return [other for fire in reversed(upstream.fires[:here]) for other in upstream.by_fire[fire]]
 
