@@ -1,5 +1,6 @@
 """Starts parts together, starts again what dies, and stops everything in order."""
 
+import subprocess
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -148,7 +149,7 @@ class Supervisor:
         keeper.starting = None
         try:
             start.result()
-        except (ServiceFailed, OSError) as problem:
+        except (ServiceFailed, OSError, subprocess.SubprocessError) as problem:
             wait = keeper.backoff.after(0)
             self._say(lines.failed(keeper.part.name, str(problem), wait))
             keeper.due = now + wait
