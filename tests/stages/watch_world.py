@@ -102,7 +102,9 @@ class World:
 
     def receive_all(self, jobs: list[Job], within: float = PATIENCE) -> list[RunMessage]:
         """Until each of these has come, at least once."""
-        awaited = {self.run(job).run_id for job in jobs}
+        return self.receive_runs({self.run(job).run_id for job in jobs}, within)
+
+    def receive_runs(self, awaited: set[UUID], within: float = PATIENCE) -> list[RunMessage]:
         messages: list[RunMessage] = []
         return self._poll(messages, lambda: awaited <= ids(messages), within)
 
