@@ -91,7 +91,7 @@ def test_a_job_without_runs_has_a_sentence_too(status: JobStatus) -> None:
          "has been running since 2030-01-01T11:59:52.000Z on executor-007."),
         ({}, {"state": RunState.RUNNING, "attempt_number": 2}, {}, "attempt 2 of 4"),
         ({}, {"state": RunState.RETRYING, "attempt_number": 2}, {},
-         "failed at attempt 2 of 4 (boom) and tries again at 2030-01-01T12:00:05.000Z"),
+         "failed at attempt 1 of 4 (boom) and tries again at 2030-01-01T12:00:05.000Z"),
         ({}, {"state": RunState.HELD}, {}, "executor-007 fell silent"),
         ({}, {"state": RunState.CANCELLING}, {}, "has not confirmed that yet"),
         ({}, {"state": RunState.SUCCESS}, {}, "succeeded at 2030-01-01T12:00:00.000Z, on time"),

@@ -91,8 +91,9 @@ def _running(job: Job, run: Run, _: Facts) -> str:
 
 
 def _retrying(job: Job, run: Run, _: Facts) -> str:
+    # The run counts the attempt that is to come.
     return (
-        f"failed at attempt {run.attempt_number} of {1 + job.max_retries} ({error(run)}) "
+        f"failed at attempt {run.attempt_number - 1} of {1 + job.max_retries} ({error(run)}) "
         f"and tries again at {at(run.wake_at)}"
     )
 
