@@ -7,7 +7,7 @@ from lamplighter.domain.job import Job
 from lamplighter.domain.policy import ScheduleType
 from lamplighter.domain.run import Run
 from lamplighter.domain.schedule.times import from_ms, to_ms
-from lamplighter.stages.verify.case import Case, Expected
+from lamplighter.stages.verify.case import Case, Expected, Upstream
 from lamplighter.stages.verify.covers import Covers
 from lamplighter.stages.verify.expected import (
     is_fire,
@@ -101,11 +101,17 @@ def _was_a_fire(case: Case, run: Run) -> bool:
 
 def _was_led_once(case: Case, run: Run) -> bool:
     """An upstream may have taken its fire back after this run was decided, or let go."""
-    decided = run.excused or (run.end_time is not None and run.end_time < run.fire_at)
-    return decided and any(
-        run.created_at - CHANGING < upstream.life.since(number) < run.fire_at + CHANGING
-        for upstream in case.upstreams.values()
-        for number in range(1, len(upstream.life.versions))
+    if case.upstreams and run.end_time is not None and run.end_time < run.fire_at:
+        return True
+    return run.excused and any(_may_have_turned(up, run) for up in case.upstreams.values())
+
+
+def _may_have_turned(upstream: Upstream, run: Run) -> bool:
+    """It was changed before the fire came; or follows others, who may have been."""
+    life = upstream.life
+    return life.job.schedule.schedule_type is ScheduleType.AFTER or any(
+        run.created_at - CHANGING < life.since(number) < run.fire_at + CHANGING
+        for number in range(1, len(life.versions))
     )
 
 

@@ -47,7 +47,5 @@ def _percentiles(values: "array[float]") -> Percentiles:
     if not values:
         return Percentiles(0)
     ranked = sorted(values)
-    last = len(ranked) - 1
-    return Percentiles(
-        len(ranked), ranked[last * 50 // 100], ranked[-(-last * 99 // 100)], ranked[last]
-    )
+    p50, p99 = (ranked[-(-len(ranked) * share // 100) - 1] for share in (50, 99))
+    return Percentiles(len(ranked), p50, p99, ranked[-1])
