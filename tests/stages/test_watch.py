@@ -1,7 +1,6 @@
 """The watcher's loop over a ledger, a queue and a bus in memory: what is due gets on its way."""
 
 import threading
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -13,7 +12,6 @@ from lamplighter.domain.job import Job
 from lamplighter.domain.policy import ScheduleType
 from lamplighter.domain.run import Submission, Ticket
 from lamplighter.domain.schedule import Schedule
-from lamplighter.ports.queue import QueueEmptied
 from lamplighter.stages.watch import LEASE, LEASE_TTL
 from tests.stages.watch_world import Breakable, World, eventually, watching
 
@@ -148,28 +146,24 @@ class Stalling(Breakable):
             self.is_through = self.is_through or was_stopped
 
 
-def test_a_schedule_that_was_just_submitted_fires_on_time(world: World) -> None:
-    """Its second fire comes a second after the first, and only planning knows of it.
-
-    Others were planned a moment ago: nobody waits for the next regular planning.
-    """
+def test_a_schedule_that_was_just_submitted_does_not_wait_for_the_next_planning(
+    world: World,
+) -> None:
     with watching(world.watcher()):
-        others = every_second(world)
-        eventually(lambda: len(world.ledger.runs("default", others.job_id)) > 2, within=5.0)
-        late = every_second(world)
-        eventually(lambda: len(world.ledger.runs("default", late.job_id)) > 2, within=5.0)
-        *_, second, first = world.ledger.runs("default", late.job_id, limit=1000)
-        world.receive_runs({first.run_id, second.run_id}, within=5.0)
+        planned(world, twice_a_minute(world))
+        planned(world, twice_a_minute(world))
 
 
-def every_second(world: World) -> Job:
-    first = world.ledger.now() + timedelta(seconds=0.2)
-    schedule = Schedule(ScheduleType.INTERVAL, interval_seconds=1, start_at=first)
+def planned(world: World, job: Job) -> None:
+    eventually(lambda: len(world.ledger.runs("default", job.job_id)) > 2, within=5.0)
+
+
+def twice_a_minute(world: World) -> Job:
+    """Its first fire is in the ledger; the others are known to planning alone."""
+    first, often = world.ledger.now(), timedelta(seconds=30)
+    schedule = Schedule(ScheduleType.INTERVAL, interval_seconds=30, start_at=first)
     job = Job(job_id=uuid4(), name="often", schedule=schedule)
-    second = first + timedelta(seconds=1)
-    accepted = world.ledger.submit([Submission(job, first, second)])
-    with suppress(QueueEmptied):  # no leader yet: it will load the run
-        world.queue.add(accepted.runs)
+    world.ledger.submit([Submission(job, first, first + often)])
     return job
 
 
