@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from lamplighter.domain.errors import InvalidGraph, InvalidJob
-from lamplighter.domain.job import Job
+from lamplighter.domain.job import Job, Policy
 from lamplighter.domain.policy import EdgeRule
 from lamplighter.domain.run import Submission
 from lamplighter.domain.states import RunState
@@ -106,6 +106,25 @@ def test_a_due_run_waits_on_for_its_due_upstream(play: Play) -> None:
     play.ledger.free_dependents([ended.run_id])
     assert play.state(due) is RunState.SCHEDULED
     assert play.state(newer) is RunState.BLOCKED
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [((), ("default", "eu")), (("default", "eu"), ("default",))]
+)
+def test_a_due_run_waits_for_the_pools_that_its_upstream_was_written_for(
+    play: Play, before: tuple[str, ...], after: tuple[str, ...]
+) -> None:
+    upstream = hourly(play.at(-1), policy=Policy(fan_out=before))
+    job = following(upstream)
+    play.submit(upstream, job)
+    edit(play, upstream, play.at(600), policy=Policy(fan_out=after))
+    due = play.runs(job)[-1]
+    for run in play.runs(upstream):
+        if run.fire_at == due.fire_at:
+            assert play.state(due) is RunState.BLOCKED
+            ended = play.finish(run)
+            play.ledger.free_dependents([ended.run_id])
+    assert play.state(due) is RunState.SCHEDULED
 
 
 def test_a_change_between_once_and_often_is_refused_while_others_depend_on_it(play: Play) -> None:

@@ -119,8 +119,9 @@ def _said(
     if edge.rule is EdgeRule.LATEST_SUCCESS:
         return _latest_success(edge, fire, runs)
     awaited = _awaited_fire(edge, upstream, fire, runs)
+    # In the pools that this fire was written for, at once: an edit may have named others since.
     found = {run.pool: run.state for run in runs if run.fire_at == awaited}
-    return over_pools([found.get(pool) for pool in upstream.pools])
+    return over_pools(list(found.values()))
 
 
 def _awaited_fire(
