@@ -264,6 +264,22 @@ def test_a_secret_header_is_sent_and_masked_when_it_comes_back(
     assert SECRETS["token"] not in (outcome.error or "")
 
 
+@pytest.mark.parametrize("ending", ["\r\nX-Injected: 1", "\n", "\r", "é", "\0"])
+def test_a_secret_that_no_header_takes_is_neither_sent_nor_said(
+    tmp_path: Path, receiver: Receiver, ending: str
+) -> None:
+    sender = DirectSender(allow_private=True)
+    runner = a_runner(tmp_path, secrets=KnownSecrets(token=f"sesame{ending}"), sender=sender)
+
+    outcome = run_one(runner, webhook(receiver.url("200"), headers={"X-A": {"secret": "token"}}))
+
+    runner.close()
+    assert (outcome.verdict, outcome.retryable) == (Verdict.FAILED, False)
+    assert "X-A" in (outcome.error or "")
+    assert "sesame" not in (outcome.error or "")
+    assert receiver.received == []
+
+
 def _babble(server: socket.socket) -> None:
     connection, _ = server.accept()
     with connection:

@@ -57,7 +57,7 @@ def check_http(url: str, headers: Mapping[str, object]) -> None:
         if name.lower() in _OURS or name.lower().startswith(_OUR_PREFIXES):
             raise InvalidJob("target.headers", f"leave out {name}: the sender sets it")
         # The value stays out of the message: it may be a credential.
-        if isinstance(value, str) and not _is_header_value(value):
+        if isinstance(value, str) and not is_header_value(value):
             raise InvalidJob(f"target.headers.{name}", "give visible ASCII characters and spaces")
 
 
@@ -127,7 +127,7 @@ def _size(text: str) -> int:
         return 0
 
 
-def _is_header_value(value: str) -> bool:
+def is_header_value(value: str) -> bool:
     return all(character == "\t" or " " <= character <= "~" for character in value)
 
 

@@ -19,6 +19,10 @@ _METADATA: Final = (
     ipaddress.ip_network("fd00:ec2::/32"),
 )
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+# All that the internet routes of IPv6. What lies outside translates to who knows where, and the
+# library's own list of private networks grows from release to release.
+_ROUTED: Final = ipaddress.ip_network("2000::/3")
+_ASSIGNED_BY_PROTOCOLS: Final = ipaddress.ip_network("192.0.0.0/24")
 
 
 def resolve(host: str, port: int, *, allow_private: bool) -> list[tuple[int, str]]:
@@ -44,7 +48,13 @@ def is_allowed(text: str, *, allow_private: bool) -> bool:
         return False
     if any(address.version == net.version and address in net for net in _METADATA):
         return False
-    return address.is_global or allow_private
+    return allow_private or _is_public(address)
+
+
+def _is_public(address: Address) -> bool:
+    if isinstance(address, ipaddress.IPv6Address):
+        return address.is_global and address in _ROUTED
+    return address.is_global and address not in _ASSIGNED_BY_PROTOCOLS
 
 
 def _plain(address: Address) -> Address:

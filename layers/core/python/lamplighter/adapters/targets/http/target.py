@@ -11,7 +11,8 @@ import msgspec
 from lamplighter.adapters.targets.http.signing import signed_headers
 from lamplighter.domain.ids import fire_of
 from lamplighter.domain.run import Claimed
-from lamplighter.domain.target import HttpSpec
+from lamplighter.domain.target import HttpSpec, Secret
+from lamplighter.domain.target_rules import is_header_value
 from lamplighter.ports.target import (
     Context,
     HttpRequest,
@@ -50,10 +51,22 @@ class HttpTarget:
         if spec.signing_secret is not None:
             secret = context.reveal(spec.signing_secret)
         headers = {"user-agent": "Lamplighter", **kind}
-        headers |= {name.lower(): context.reveal(value) for name, value in spec.headers.items()}
+        headers |= {
+            name.lower(): _value(name, value, context) for name, value in spec.headers.items()
+        }
         headers |= _about(run)
         headers |= signed_headers(secret, str(run.run_id), int(time.time()), body)
         return HttpRequest(spec.method, spec.url, headers, body, context.remaining(), KEPT_BYTES)
+
+
+def _value(name: str, value: str | Secret, context: Context) -> str:
+    """A secret is first seen here. Whoever else refused it would say it aloud, quoted."""
+    revealed = context.reveal(value)
+    if not is_header_value(revealed):
+        raise TargetFailed(
+            f"the secret of header {name} has characters that no header takes", retryable=False
+        )
+    return revealed
 
 
 def _body(spec: HttpSpec, payload: Any) -> tuple[bytes, dict[str, str]]:
