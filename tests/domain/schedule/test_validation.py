@@ -173,3 +173,10 @@ def test_times_are_kept_in_utc_and_whole_milliseconds() -> None:
 def test_a_time_that_has_just_passed_is_let_through() -> None:
     tolerated = of("FUTURE", schedule_time=NOW - timedelta(seconds=59))
     assert validate(tolerated, now=NOW).schedule_time is not None
+
+
+@pytest.mark.parametrize("names", [("a", "a"), tuple(map(str, range(21)))])
+@pytest.mark.parametrize("use", ["exclude", "only"])
+def test_calendars_are_named_once_and_are_few(use: str, names: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidSchedule, match="name each calendar once, 20 at most"):
+        validate(cron("* * * * *", calendar=CalendarUse(**{use: names})), now=NOW)

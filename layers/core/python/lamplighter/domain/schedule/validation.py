@@ -10,7 +10,7 @@ from lamplighter.domain.errors import InvalidSchedule
 from lamplighter.domain.policy import ScheduleType
 from lamplighter.domain.schedule.calendars import Calendars
 from lamplighter.domain.schedule.expression import parse
-from lamplighter.domain.schedule.model import Schedule
+from lamplighter.domain.schedule.model import CalendarUse, Schedule
 from lamplighter.domain.schedule.timeline import first_fire
 from lamplighter.domain.schedule.times import ceil_ms, from_ms, to_ms
 from lamplighter.domain.schedule.zones import zone
@@ -20,6 +20,7 @@ LONGEST_INTERVAL = 10 * 366 * 86_400
 LONGEST_JITTER = 86_400
 LONGEST_WINDOW = 366 * 86_400
 MOST_CAUGHT_UP = 10_000
+MOST_CALENDARS = 20
 
 _ONE_OFF = {"schedule_time", "timezone", "start_at", "end_at", "calendar", "jitter_seconds"}
 _RECURRING = (_ONE_OFF - {"schedule_time"}) | {"catch_up"}
@@ -46,6 +47,7 @@ def validate(schedule: Schedule, *, now: datetime, calendars: Calendars = ()) ->
     _check_fields(schedule)
     zone(schedule.timezone)
     _check_numbers(schedule)
+    _check_calendars(schedule.calendar)
     kept = _anchored(_in_utc(schedule), now)
     _check_bounds(kept)
     _check_not_past(kept, now)
@@ -82,6 +84,13 @@ def _check_numbers(schedule: Schedule) -> None:
 def _check_range(field: str, value: float, low: int, high: int) -> None:
     if not (isfinite(value) and low <= value <= high):
         raise InvalidSchedule(field, f"{value:g} is not allowed; give {low:,} to {high:,}")
+
+
+def _check_calendars(use: CalendarUse) -> None:
+    """Each may have thousands of entries, and all of them are laid over each other."""
+    for names in (use.exclude, use.only):
+        if len(names) > MOST_CALENDARS or len(set(names)) < len(names):
+            raise InvalidSchedule("calendar", f"name each calendar once, {MOST_CALENDARS} at most")
 
 
 def _in_utc(schedule: Schedule) -> Schedule:
