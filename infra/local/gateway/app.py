@@ -23,6 +23,7 @@ Send = Callable[[Message], Awaitable[None]]
 Handler = Callable[[dict[str, Any], object], dict[str, Any]]
 
 # A request takes one from when it is whole until it is answered, never while it arrives or leaves.
+# Each function has its own, as on AWS: readers who wait for the ledger keep nobody from submitting.
 THREADS: Final = 64
 
 
@@ -38,10 +39,15 @@ class Gateway:
 
     def __init__(self, functions: Sequence[Function], *, port: int) -> None:
         self._port = port
-        self._routes = [(route, each.handler) for each in functions for route in each.api.routes]
+        self._routes = [
+            (route, called)
+            for each in functions
+            for called in [_Called(each.handler, _threads())]
+            for route in each.api.routes
+        ]
         every = {route.name: route.endpoint for route, _ in self._routes}
         self._misses: Api[Any] = Api("gateway", every)
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="request")
+        self._miss = _Called(self._say_no, _threads())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with contextlib.suppress(_Gone):
@@ -54,24 +60,33 @@ class Gateway:
             check_body(scope, body)
         except LamplighterError as refusal:
             return _refused(refusal)
-        running = asyncio.get_running_loop()
-        return await running.run_in_executor(self._threads, self._call, scope, body)
+        name, called = self._find(scope["method"], scope["path"])
 
-    def _call(self, scope: Scope, body: bytes) -> Answer:
-        name, handler = self._find(scope["method"], scope["path"])
-        return answer_of(handler(event_of(scope, body, name), None))
+        def call() -> Answer:
+            return answer_of(called.handler(event_of(scope, body, name), None))
 
-    def _find(self, method: str, path: str) -> tuple[str, Handler]:
+        return await asyncio.get_running_loop().run_in_executor(called.threads, call)
+
+    def _find(self, method: str, path: str) -> tuple[str, "_Called"]:
         # As the functions read it.
         path = path.rstrip("/") or "/"
-        for route, handler in self._routes:
+        for route, called in self._routes:
             if route.method == method and route.pattern.match(path):
-                return route.name, handler
+                return route.name, called
         return "$default", self._miss
 
-    def _miss(self, event: dict[str, Any], _: object) -> dict[str, Any]:
+    def _say_no(self, event: dict[str, Any], _: object) -> dict[str, Any]:
         """404, or 405 with the methods of all functions: each alone knows only its own."""
         return self._misses.answer(event, lambda: None)
+
+
+class _Called(msgspec.Struct, frozen=True):
+    handler: Handler
+    threads: ThreadPoolExecutor
+
+
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(THREADS, thread_name_prefix="request")
 
 
 class _Gone(Exception):

@@ -52,6 +52,22 @@ def test_a_statement_that_takes_too_long_is_unavailable(hasty: Database) -> None
         hasty.run(lambda cursor: cursor.execute("SELECT pg_sleep(30)"))
 
 
+def test_a_server_that_never_answers_is_unavailable(database: Database) -> None:
+    """It may stand still, or the network swallow everything: then it ends no statement itself."""
+
+    def wait(cursor: Cursor[Row]) -> None:
+        cursor.execute("SET LOCAL statement_timeout = 0")
+        cursor.execute("SELECT pg_sleep(30)")
+
+    began = time.monotonic()
+    with pytest.raises(LedgerUnavailable):
+        database.run(wait, patience=0.3)
+    assert time.monotonic() - began < 15
+
+    # Its answer, should one come, is nobody's: what is asked next has a connection of its own.
+    assert database.statement(b"SELECT 1", {}) == [(1,)]
+
+
 def test_a_lock_that_nobody_gives_up_is_unavailable(hasty: Database, url: str) -> None:
     lock = b"SELECT FROM ledger_bounds FOR UPDATE"
     slow = Bounds(statement=10_000, lock=100)

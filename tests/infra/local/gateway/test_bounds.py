@@ -93,6 +93,25 @@ def test_slow_clients_hold_no_threads(client: Client) -> None:
         connection.close()
 
 
+def test_readers_that_wait_keep_nobody_from_submitting() -> None:
+    go_on = threading.Event()
+
+    def slow(_: dict[str, Any], __: object) -> dict[str, Any]:
+        go_on.wait(30)
+        return {"statusCode": 200, "body": "read"}
+
+    reading: Api[None] = Api("read", {"GET /slow": lambda _, __: Response(HTTPStatus.OK)})
+    writing: Api[None] = Api("write", {"POST /quick": lambda _, __: Response(HTTPStatus.OK)})
+    written = Function(writing, lambda _, __: {"statusCode": 201, "body": "{}"})
+    with serving([Function(reading, slow), written]) as (client, _):
+        waiting = [client.raw("GET /slow HTTP/1.1", "Host: localhost") for _ in range(THREADS + 6)]
+
+        assert client("POST", "/quick", {}).status == 201
+
+        go_on.set()
+        assert {read_raw(connection).raw for connection in waiting} == {b"read"}
+
+
 def test_a_client_that_leaves_is_forgotten(client: Client) -> None:
     client.raw(*POST, "Content-Length: 50", body=b"{").close()
 

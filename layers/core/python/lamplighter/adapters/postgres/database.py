@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 import psycopg
 from psycopg import Connection, Cursor, errors, sql
+from psycopg.abc import PQGen
 from psycopg.types.json import set_json_loads
 from psycopg_pool import ConnectionPool
 
@@ -36,6 +37,8 @@ class Moved(Exception):
 # All mean "nothing happened, and the same call may work now".
 _TRY_AGAIN = (errors.SerializationFailure, errors.DeadlockDetected, Moved)
 _TRIES = 5
+# What an answer may take on its way, beyond the time that the server allows a statement.
+_SPARE_SECONDS = 3.0
 # InternalError: the server ended an idle transaction, or has become one that only reads.
 _AWAY = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError)
 
@@ -66,14 +69,33 @@ class Bounds(msgspec.Struct, frozen=True):
         return " ".join(f"-c {name}={value}" for name, value in values.items())
 
 
+class PatientConnection(Connection[Row]):
+    """Waits for an answer longer than the server may take for one, and no longer.
+
+    A server that stands still, or a network that swallows everything, ends no statement at all.
+    """
+
+    patience: float = 15.0
+
+    def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
+        try:
+            return super().wait(gen, interval, self.patience if timeout is None else timeout)
+        except psycopg.OperationalError:
+            if self.pgconn.transaction_status == psycopg.pq.TransactionStatus.ACTIVE:
+                self.close()  # the answer would come to the next question
+            raise
+
+
 class Database:
     """A pool of connections. What goes wrong gets its name here."""
 
     def __init__(self, url: str, *, max_size: int = 8, bounds: Bounds | None = None) -> None:
-        options = (bounds or Bounds()).as_options()
+        bounds = bounds or Bounds()
+        self._patience = bounds.statement / 1000 + _SPARE_SECONDS
         self._pool = ConnectionPool(
             url,
-            kwargs={"options": options, "autocommit": True, **_NETWORK},
+            connection_class=PatientConnection,
+            kwargs={"options": bounds.as_options(), "autocommit": True, **_NETWORK},
             configure=_configure,
             min_size=0,
             max_size=max_size,
@@ -85,10 +107,14 @@ class Database:
         )
         self._opening = threading.Lock()
 
-    def run(self, work: Callable[[Cursor[Row]], T]) -> T:
-        """Do `work` in one transaction; again, a bounded number of times, when it met another."""
+    def run(self, work: Callable[[Cursor[Row]], T], *, patience: float | None = None) -> T:
+        """Do `work` in one transaction; again, a bounded number of times, when it met another.
 
-        def once(conn: Connection[Row]) -> T:
+        `patience`: seconds, for work that allows its statements more than others have.
+        """
+
+        def once(conn: PatientConnection) -> T:
+            conn.patience = patience or conn.patience
             with conn.transaction(), conn.cursor() as cursor:
                 return work(cursor)
 
@@ -97,14 +123,14 @@ class Database:
     def statement(self, query: bytes, params: dict[str, Any]) -> list[Row]:
         """One statement that is a transaction of its own: one round trip, the fast way."""
 
-        def once(conn: Connection[Row]) -> list[Row]:
+        def once(conn: PatientConnection) -> list[Row]:
             with conn.cursor(binary=True) as cursor:
                 cursor.execute(query, params)
                 return cursor.fetchall() if cursor.description else []
 
         return self._try(once)
 
-    def _try(self, once: Callable[[Connection[Row]], T]) -> T:
+    def _try(self, once: Callable[[PatientConnection], T]) -> T:
         for last_try in (*[False] * (_TRIES - 1), True):
             try:
                 with self._connection() as conn:
@@ -120,12 +146,13 @@ class Database:
             conn.execute(command)
 
     @contextmanager
-    def _connection(self) -> Iterator[Connection[Row]]:
+    def _connection(self) -> Iterator[PatientConnection]:
         """A connection; "not reachable" and "not in time" become one error."""
-        conn: Connection[Row] | None = None
+        conn: PatientConnection | None = None
         try:
             self._open()
             with self._pool.connection() as conn:
+                conn.patience = self._patience
                 yield conn
         except _TRY_AGAIN:
             raise

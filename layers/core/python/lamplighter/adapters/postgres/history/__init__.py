@@ -35,6 +35,7 @@ _PATIENT: Final = (
     b"SET LOCAL idle_in_transaction_session_timeout = '10min'",
     b"SET LOCAL statement_timeout = '10min'",
 )
+_PATIENCE_SECONDS: Final = 630.0
 
 
 def _query(name: str) -> bytes:
@@ -55,7 +56,7 @@ class PostgresHistory:
                 cursor.execute(patience)
             return work(Snapshot(cursor))
 
-        return self._db.run(in_snapshot)
+        return self._db.run(in_snapshot, patience=_PATIENCE_SECONDS)
 
 
 class Snapshot:
