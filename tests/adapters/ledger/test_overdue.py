@@ -51,6 +51,19 @@ def test_a_blocked_run_does_not_wait_for_ever(play: Play) -> None:
     assert play.ledger.settle_overdue() == []
 
 
+@on_every_version
+def test_a_blocked_run_goes_on_though_nobody_was_told_of_its_upstream(play: Play) -> None:
+    upstream = one_off(play.at(-1))
+    job, further = following(upstream), following(upstream)
+    play.submit(upstream, job, further)
+    play.finish(play.only_run(upstream))
+
+    freed = play.ledger.settle_overdue(limit=1) + play.ledger.settle_overdue(limit=1)
+
+    assert {each.job_id for each in freed} == {job.job.job_id, further.job.job_id}
+    assert {each.state for each in freed} == {RunState.SCHEDULED}
+
+
 def test_a_blocked_run_has_its_full_time(play: Play) -> None:
     upstream = hourly(play.at(-1))
     job = following(upstream, policy=Policy(blocked_seconds=600))

@@ -32,6 +32,7 @@ READS_OTHER_DAYS = {
     "graph.latest_successes": "the newest success may be days old: a probe per day, newest first",
     "graph.upstream_runs": "an upstream that fires once may have done so on any day",
     "horizon.agenda": "the first wake-up call of any day: the head of the small index on wake_at",
+    "horizon.blocked": "what waits for others, from any day: the small index on wake_at",
     "horizon.overdue": "what has waited too long, from any day: the small index on wake_at",
     "horizon.wake": "wake-up calls of any day: the small index on wake_at",
     "slots.first_in_line": "whoever is first in some key's line, looked up by its own id",

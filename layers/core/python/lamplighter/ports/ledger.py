@@ -147,7 +147,9 @@ class Claims(Protocol):
 
 class Overdue(Protocol):
     def settle_overdue(self, limit: int = 1000) -> list[Settled]:
-        """End what has waited too long, and hand slots to whoever should have had them by now.
+        """End what has waited too long, and let go on what should have gone on by now.
+
+        That is who is next for a slot, and whose upstreams have ended: the word of it may be lost.
 
         Blocked runs end as SKIPPED: upstream_missing, parked ones as SKIPPED: expired, and held
         ones, after a week, as FAILED. Whoever waits for those is judged with them.

@@ -22,7 +22,7 @@ class MemoryOverdue(Transactional):
             for key in sorted(books.queues):
                 hand_on(books, key)
             overdue = _overdue(books)[:limit]
-            ended = judge_blocked(books, [run.run_id for run in overdue])
+            ended = judge_blocked(books, [run.run_id for run in overdue] + _blocked(books))
             given_up = [
                 _give_up(books, run) for run in overdue if run.state is not RunState.BLOCKED
             ]
@@ -50,6 +50,12 @@ def _overdue(books: Books) -> list[Run]:
         if run.state in _WAITING and run.wake_at is not None and run.wake_at <= books.now
     ]
     return [books.runs[run_id] for _, run_id in sorted(waiting)]
+
+
+def _blocked(books: Books) -> list[UUID]:
+    """Those whose time has come: their upstreams may have ended, and the word of it been lost."""
+    runs = books.runs.values()
+    return [r.run_id for r in runs if r.state is RunState.BLOCKED and r.fire_at <= books.now]
 
 
 def _give_up(books: Books, run: Run) -> Run:

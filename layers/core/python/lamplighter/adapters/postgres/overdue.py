@@ -1,5 +1,6 @@
 """What has waited too long: blocked, parked and held runs, and slots that nobody handed on."""
 
+from datetime import UTC, datetime
 from uuid import UUID
 
 from psycopg import Cursor
@@ -14,6 +15,7 @@ from lamplighter.domain.run import Recorded, Run, Settled, stands
 from lamplighter.domain.states import RunState, SkipReason
 
 _HORIZON = queries("horizon")
+_FIRST = datetime.min.replace(tzinfo=UTC)
 _NOBODY_DECIDED = "held for a week, and nobody decided"
 _DECISIONS = (RunState.SCHEDULED, RunState.SUCCESS, RunState.FAILED)
 
@@ -21,17 +23,28 @@ _DECISIONS = (RunState.SCHEDULED, RunState.SUCCESS, RunState.FAILED)
 class PostgresOverdue:
     _db: Database
 
-    _rechecked_to: str = ""  # each call looks at the keys after the last one's
+    # Each call goes on where the last one stopped, and from the start at the end.
+    _rechecked_to: str = ""
+    _judged_to: datetime = _FIRST
 
     def settle_overdue(self, limit: int = 1000) -> list[Settled]:
         after = self._rechecked_to
         self._rechecked_to = self._db.run(lambda cursor: _recheck_keys(cursor, after, limit))
         rows = self._db.statement(_HORIZON["overdue"], {"limit": limit})
         overdue = [row[0] for row in rows]
-        if not overdue:
-            return []
-        settled = self._db.run(lambda cursor: judge_blocked(cursor, overdue).settled)
-        return settled + self._db.run(lambda cursor: _settle_waiting(cursor, overdue))
+        blocked = [*overdue, *self._blocked(limit)]
+        settled: list[Settled] = []
+        if blocked:
+            settled += self._db.run(lambda cursor: judge_blocked(cursor, blocked).settled)
+        if overdue:
+            settled += self._db.run(lambda cursor: _settle_waiting(cursor, overdue))
+        return settled
+
+    def _blocked(self, limit: int) -> list[UUID]:
+        """Some whose time has come: the word that their upstreams have ended may be lost."""
+        rows = self._db.statement(_HORIZON["blocked"], {"after": self._judged_to, "limit": limit})
+        self._judged_to = rows[-1][1] if len(rows) >= limit else _FIRST
+        return [row[0] for row in rows]
 
     def decide_held(self, tenant: str, run_id: UUID, state: RunState) -> Settled:
         if state not in _DECISIONS:

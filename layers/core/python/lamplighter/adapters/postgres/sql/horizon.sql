@@ -66,6 +66,12 @@ RETURNING r.run_id, r.tenant, r.pool, r.priority, r.delay_ms, r.fence, due.wake_
 SELECT run_id FROM job_runs
 WHERE wake_at <= clock_timestamp() AND status IN (2, 3, 6) ORDER BY wake_at LIMIT %(limit)s;
 
+-- name: blocked
+-- Blocked runs whose time has come, from one deadline to a later one: all of those that share it.
+SELECT run_id, wake_at FROM job_runs
+WHERE wake_at > %(after)s AND status = 2 AND fire_of(run_id) <= clock_timestamp()
+ORDER BY wake_at FETCH FIRST (%(limit)s) ROWS WITH TIES;
+
 -- name: cursor
 SELECT loaded_to, watermark FROM ledger_bounds;
 
