@@ -175,7 +175,8 @@ def test_the_same_key_and_body_make_one_job(world: World) -> None:
     assert (first.status, second.status) == (201, 201)
     assert second.headers["idempotency-replayed"] == "true"
     assert "idempotency-replayed" not in first.headers
-    assert len(world.hinted) == 1
+    # The queue is told twice of one run: the first time may never have come to that.
+    assert len({due.run_id for due in world.hinted}) == 1
 
 
 def test_the_same_key_with_another_body_is_a_conflict(world: World) -> None:

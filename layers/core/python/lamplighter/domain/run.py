@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import msgspec
@@ -208,6 +208,16 @@ class Submission(msgspec.Struct, frozen=True):
     fingerprint: bytes | None = None  # of the request body, where an Idempotency-Key was given
 
 
+# Of what was there already, how far from now its runs may lie for the queue to be told once more.
+TELL_AGAIN: Final = timedelta(minutes=5)
+
+
 class Accepted(msgspec.Struct, frozen=True):
+    """`runs` wait for nothing but their time, and the queue is to be told of them.
+
+    Those of jobs that are new, and the near ones of jobs that were there already: whoever submitted
+    these may have died in between.
+    """
+
     created: frozenset[UUID]  # the others were there already, with the same body
     runs: list[Due]

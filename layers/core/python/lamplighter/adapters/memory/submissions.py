@@ -1,6 +1,6 @@
 """Submissions: jobs, edges and first runs; and runs beside the schedule."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from lamplighter.adapters.memory.transaction import Transactional
 from lamplighter.domain.errors import IdempotencyConflict, JobEnded
 from lamplighter.domain.job import Job, JobStatus, rejected
 from lamplighter.domain.policy import ScheduleType
-from lamplighter.domain.run import Accepted, Due, Run, Submission, new_runs
+from lamplighter.domain.run import TELL_AGAIN, Accepted, Due, Run, Submission, new_runs
 
 
 class MemorySubmissions(Transactional):
@@ -27,7 +27,8 @@ class MemorySubmissions(Transactional):
                 keep(books, _born(job, books.now))
             runs = _first_runs(books, [books.jobs[job.job_id] for job in jobs], fresh)
             judge_blocked(books, [run.run_id for run in runs])
-            return Accepted(frozenset(fresh), still_scheduled(books, runs))
+            known = {each.job.job_id for each in submissions} - fresh.keys()
+            return Accepted(frozenset(fresh), still_scheduled(books, runs) + _near(books, known))
 
     def reject(self, submissions: Sequence[Submission], reason: str) -> frozenset[UUID]:
         with self._transaction() as books:
@@ -57,6 +58,12 @@ def _not_yet_known(books: Books, submissions: Sequence[Submission]) -> dict[UUID
         if job_id not in books.jobs:
             fresh.setdefault(job_id, each)
     return fresh
+
+
+def _near(books: Books, known: Collection[UUID]) -> list[Due]:
+    """What the queue may not have been told of yet."""
+    runs = [run for job_id in known for run in books.runs_of_job(job_id) if run.wake_at is None]
+    return still_scheduled(books, [r for r in runs if abs(r.fire_at - books.now) <= TELL_AGAIN])
 
 
 def _born(job: Job, now: datetime) -> Job:

@@ -27,9 +27,10 @@ from lamplighter.domain.dependents import (
     upstream_ids,
 )
 from lamplighter.domain.errors import IdempotencyConflict, JobEnded, JobNotFound
+from lamplighter.domain.ids import first_run_id
 from lamplighter.domain.job import Job, JobStatus, rejected
 from lamplighter.domain.policy import ScheduleType
-from lamplighter.domain.run import Accepted, Due, NewRun, Submission, new_runs
+from lamplighter.domain.run import TELL_AGAIN, Accepted, Due, NewRun, Submission, new_runs
 from lamplighter.domain.states import RunState
 
 _SQL = queries("submit")
@@ -41,6 +42,7 @@ _INSERT_FRESH = (
     .replace(b"job_id IN (SELECT job_id FROM new_jobs)", b"true")
     .replace(b"(SELECT array_agg(job_id) FROM new_jobs)", b"NULL::uuid[]")
 )
+_READS = queries("reads")
 _RUNS = queries("runs")
 _SLOTS = queries("slots")
 _OPEN_SINCE = timedelta(days=8)  # a blocked or held run is settled within a week
@@ -133,14 +135,16 @@ def _submit_checked(cursor: Cursor[Row], submissions: Sequence[Submission]) -> A
     columns = _columns(submissions, runs)
     row = cursor.execute(_SQL["insert_jobs"], columns, binary=True).fetchall()[0]
     accepted = _accepted(runs, row)
-    if len(accepted.created) < len(submissions):
-        _check_fingerprints(cursor, submissions, accepted.created)
+    known = [each for each in submissions if each.job.job_id not in accepted.created]
+    if known:
+        _check_fingerprints(cursor, known)
     fresh = [each for each in submissions if each.job.job_id in accepted.created]
     Graph(cursor).insert_edges(each.job for each in fresh)
     written = _written(_first_runs(fresh), row)
     join_queues(cursor, written)
     freed = _block_dependents(cursor, fresh, written)
-    return Accepted(accepted.created, accepted.runs + freed)
+    waiting = _waiting_runs(cursor, known) if known else []
+    return Accepted(accepted.created, accepted.runs + freed + waiting)
 
 
 def _reject(cursor: Cursor[Row], refused: Sequence[Submission]) -> frozenset[UUID]:
@@ -171,14 +175,23 @@ def _admit(cursor: Cursor[Row], submissions: Sequence[Submission]) -> list[Submi
     ]
 
 
-def _check_fingerprints(
-    cursor: Cursor[Row], submissions: Sequence[Submission], created: frozenset[UUID]
-) -> None:
-    asked = {each.job.job_id: each for each in submissions if each.job.job_id not in created}
+def _check_fingerprints(cursor: Cursor[Row], again: Sequence[Submission]) -> None:
+    asked = {each.job.job_id: each for each in again}
     params = {"job_ids": uuids(asked)}
     for job_id, tenant, known in cursor.execute(_SQL["fingerprints"], params, binary=True):
         if known != asked[job_id].fingerprint or tenant != asked[job_id].job.tenant:
             raise IdempotencyConflict(IdempotencyConflict.__doc__)
+
+
+def _waiting_runs(cursor: Cursor[Row], known: Sequence[Submission]) -> list[Due]:
+    [(now,)] = cursor.execute(_READS["now"]).fetchall()
+    params = {
+        "job_ids": uuids(each.job.job_id for each in known),
+        "first": first_run_id(now - TELL_AGAIN),
+        "last": first_run_id(now + TELL_AGAIN),
+    }
+    rows = cursor.execute(_SQL["waiting_runs"], params, binary=True).fetchall()
+    return [row_to_due(row) for row in rows]
 
 
 def join_queues(cursor: Cursor[Row], runs: Sequence[NewRun]) -> None:

@@ -66,6 +66,12 @@ SELECT (SELECT array_agg(job_id) FROM new_jobs), ready_from, ready_to FROM ledge
 -- name: fingerprints
 SELECT job_id, tenant, fingerprint FROM jobs WHERE job_id = ANY(%(job_ids)s);
 
+-- name: waiting_runs
+-- Runs of these jobs between two keys that wait for their time.
+SELECT run_id, tenant, pool, priority, delay_ms, fence FROM job_runs
+WHERE job_id = ANY(%(job_ids)s) AND run_id BETWEEN %(first)s AND %(last)s
+  AND status = 1 AND wake_at IS NULL;
+
 -- name: reject_jobs
 UPDATE jobs SET status = 4 WHERE job_id = ANY(%(job_ids)s);
 
