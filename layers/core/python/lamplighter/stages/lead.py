@@ -70,9 +70,8 @@ class Term:
         while post.left() > 0 and not post.sleeper.outage.lasts:
             began = post.steady()
             self._keep_lease()
-            for page in self._plan_some():
-                # Loading has passed these fires, or is about to: the queue takes each once.
-                post.queue.add(page, epoch=lease.epoch)
+            if self._has_to_plan():
+                self._plan_for_queue()
             if self._duties.due("load"):
                 loader.start(post.clock.now() + HORIZON)
             post.report.loaded += loader.step()
@@ -92,8 +91,8 @@ class Term:
         while post.left() > 0 and post.sleeper.outage.lasts:
             began = post.steady()
             self._keep_lease()
-            for _ in self._plan_some():
-                pass  # each is found when its time comes
+            if self._has_to_plan():
+                self._plan_some()  # each is found when its time comes
             now = post.clock.now()
             is_more = direct.find(now)
             if self._is_time_to_wake():
@@ -108,24 +107,36 @@ class Term:
         if self._duties.due("look"):
             self._agenda = self._post.ledger.agenda()
 
-    def _plan_some(self) -> Iterator[list[Due]]:
-        """A page at a time, so that a long plan keeps neither the lease nor a tick waiting."""
+    def _has_to_plan(self) -> bool:
         now, fire_at = self._post.clock.now(), self._agenda.fire_at
         if self._planning is None and fire_at is not None:
             ahead = HORIZON if self._duties.due("plan") else _SOON
             if fire_at < now + ahead:
                 self._agenda = Agenda(None, self._agenda.wake_at)
                 self._planning = plan(self._post.ledger, self._lease, now + HORIZON)
-        if self._planning is None:
-            return
-        page = next(self._planning, None)
+        return self._planning is not None
+
+    def _plan_for_queue(self) -> None:
+        """Loading has passed these fires, or is about to: the queue takes each once.
+
+        While the ledger has runs that the queue has not, it says that less is loaded: should this
+        leader die meanwhile, the next one loads again, and not what is ahead alone.
+        """
+        queue, epoch = self._post.queue, self._lease.epoch
+        stood_at = queue.loaded(epoch, self._post.clock.now())
+        queue.add(self._plan_some(), epoch=epoch)
+        queue.loaded(epoch, stood_at)
+
+    def _plan_some(self) -> list[Due]:
+        """A page at a time, so that a long plan keeps neither the lease nor a tick waiting."""
+        page = next(self._planning, None) if self._planning is not None else None
         if page is None:
             self._planning = None
-            return
+            return []
         fail_point(FailPoint.PLAN_COMMITTED)
         self._post.report.planned += len(page)
         self._post.announce(page.news)
-        yield page
+        return page
 
     def _is_time_to_wake(self) -> bool:
         wake_at = self._agenda.wake_at
