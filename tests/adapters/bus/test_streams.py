@@ -154,6 +154,21 @@ def test_a_server_that_lost_its_last_second_loses_no_more_than_that(folder: Path
         play.bus.close()
 
 
+def test_a_topic_that_the_server_has_lost_is_made_again(own_valkey: Served, server: Any) -> None:
+    topic = Topic("lost", 3, keyed_by="nothing")
+    StreamsBus(own_valkey.url).ensure_topics([topic])
+    server.flushall()
+
+    play = Play(StreamsBus(own_valkey.url, topics=[topic]))
+    consumer = play.consumer("lost")
+    play.publish("lost", *"found")
+
+    assert sorted(values(drain(consumer, 5))) == sorted("found")
+    assert len(play.bus.lags("anybody", ["lost"])) == 3
+    play.close()
+    play.bus.close()
+
+
 def test_a_topic_with_fsync_waits_for_the_disk(own_valkey: Served, server: Any) -> None:
     play = Play(StreamsBus(own_valkey.url))
     topic = f"{play.topic()}.fsync"

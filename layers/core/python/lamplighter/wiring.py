@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
 
 from lamplighter import fail_points
-from lamplighter.contracts.topics import JOB_EVENTS
+from lamplighter.contracts.topics import JOB_EVENTS, all_topics
 from lamplighter.ports.bus import Bus, Consumer
 from lamplighter.ports.logs import Logs
 from lamplighter.ports.target import Secrets
@@ -145,7 +145,8 @@ def bus() -> Bus:
         return KafkaBus(KafkaAccess(_required("LAMPLIGHTER_KAFKA_BOOTSTRAP_SERVERS", servers)))
     from lamplighter.adapters.streams.bus import StreamsBus
 
-    return StreamsBus(_required("LAMPLIGHTER_VALKEY_URL", given.valkey_url))
+    url = _required("LAMPLIGHTER_VALKEY_URL", given.valkey_url)
+    return StreamsBus(url, topics=all_topics(given.windows()))
 
 
 @once

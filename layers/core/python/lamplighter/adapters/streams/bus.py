@@ -21,15 +21,21 @@ _ANSWER_SECONDS: Final = 5.0
 
 
 class StreamsBus:
-    """Connects when first used. The server should keep an append-only file."""
+    """Connects when first used. The server should keep an append-only file.
 
-    def __init__(self, url: str, *, publish_seconds: float = 10.0) -> None:
+    `topics` are made again where the server has lost what it had: nobody else would do that.
+    """
+
+    def __init__(
+        self, url: str, *, publish_seconds: float = 10.0, topics: Sequence[Topic] = ()
+    ) -> None:
         self._publish_seconds = publish_seconds
         self._url = url
         self._server = Server(url, answer_seconds=min(_ANSWER_SECONDS, publish_seconds))
         # Patience belongs to a connection, so whoever has less of it gets another.
         self._counters: dict[float, Server] = {}
         self._topics: dict[str, Topic] = {}
+        self._to_make_again = {topic.name: topic for topic in topics}
 
     def ensure_topics(self, topics: Sequence[Topic]) -> None:
         with translated("make topics"), self._server.client.pipeline(transaction=False) as pipe:
@@ -95,7 +101,11 @@ class StreamsBus:
 
     def _topic(self, name: str, server: Server | None = None) -> Topic:
         if name not in self._topics:
-            found = (server or self._server).client.hget(keys.TOPICS, name)
+            client = (server or self._server).client
+            if name in self._to_make_again:
+                lost = msgspec.json.encode(self._to_make_again[name])
+                client.hsetnx(keys.TOPICS, name, lost)
+            found = client.hget(keys.TOPICS, name)
             if found is None:
                 raise UnknownTopic(f"there is no topic {name}; ensure_topics makes it")
             self._topics[name] = msgspec.json.decode(found, type=Topic)
