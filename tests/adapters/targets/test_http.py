@@ -99,7 +99,7 @@ def test_the_deployments_secret_signs_where_the_job_names_none(
 
     target = HttpTarget(Courier(), signing_secret="plain words")
     runner = a_runner(tmp_path, sender=Courier())
-    runner._targets._targets[_http_spec()] = target  # type: ignore[attr-defined]
+    runner.targets._targets[_http_spec()] = target  # type: ignore[attr-defined]
 
     outcome = run_one(runner, webhook(receiver.url("200")))
 
