@@ -7,7 +7,6 @@ becomes a dead letter.
 """
 
 import importlib
-import json
 import logging
 import signal
 import threading
@@ -155,7 +154,7 @@ class Mapping:
 
     def _invoke(self, records: Sequence[Record]) -> object:
         # Through JSON, as on AWS: a handler sees nothing that would not arrive there.
-        event = json.loads(encode_event(records))
+        event = msgspec.json.decode(encode_event(records))
         return self._handler(event, Context(self._mapped.function))
 
 

@@ -80,6 +80,14 @@ def test_a_chunk_stays_together_and_the_next_begins_where_it_ended() -> None:
     assert world.window.place(runs(3)) == [2, 3, 0]
 
 
+def test_what_fills_the_window_goes_out_in_batches_as_large_as_a_partition_may_have() -> None:
+    world = World()
+    assert set(world.window.place(runs(100))) == {0, 1, 2, 3}
+    world = World()
+    world.publish(*[0] * 60)
+    assert world.window.place(runs(40)) == [1] * 20 + [2] * 20
+
+
 def test_each_class_and_pool_has_partitions_of_its_own() -> None:
     world = World(default=100, tasks=100)
     some = [*runs(1, priority=1), *runs(1, priority=9), *runs(1, "tasks"), *runs(2, priority=1)]

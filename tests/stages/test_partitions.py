@@ -61,6 +61,15 @@ def test_what_goes_to_one_partition_goes_there_in_a_row(runs: int, lags: list[in
     assert changes == len(set(taken)) - 1
 
 
+@given(COUNTS, LAGS, st.integers(1, 200))
+def test_runs_that_go_together_use_no_more_partitions_than_they_need(
+    runs: int, lags: list[int], together: int
+) -> None:
+    taken = known(*lags).take(runs, together)
+    assert len(taken) == runs
+    assert len(set(taken)) <= -(-runs // together)
+
+
 def test_single_runs_take_partitions_in_turn() -> None:
     partitions = known(0, 0, 0)
     taken: list[int] = []

@@ -50,6 +50,7 @@ def _record(value: bytes, topic: str = JOB_EVENTS.name, offset: int = 0) -> Reco
 
 def test_an_outcome_is_written_counted_and_told_to_dependents(office: Office) -> None:
     job = office.submit(priority=1, pool="eu")
+    office.after(job)
     started = office.start(job)
 
     office.recorder.record([started, office.end(started)])
@@ -63,7 +64,9 @@ def test_an_outcome_is_written_counted_and_told_to_dependents(office: Office) ->
 
 
 def test_an_outcome_that_comes_twice_counts_once_and_is_told_again(office: Office) -> None:
-    started = office.start(office.submit())
+    job = office.submit()
+    office.after(job)
+    started = office.start(job)
     event = office.end(started)
 
     office.recorder.record([event])
@@ -71,6 +74,17 @@ def test_an_outcome_that_comes_twice_counts_once_and_is_told_again(office: Offic
 
     assert [line.runs for line in office.minutes()] == [1]
     assert office.endings() == [started.run_id, started.run_id]
+
+
+def test_nobody_is_told_of_an_end_that_nobody_waits_for(office: Office) -> None:
+    alone, awaited = office.submit(), office.submit()
+    office.after(awaited)
+    endings = [office.end(office.start(job)) for job in (alone, awaited)]
+
+    office.recorder.record(endings)
+
+    assert office.run(alone).state is RunState.SUCCESS
+    assert office.endings() == [endings[1].run_id]
 
 
 def test_an_outcome_of_an_older_claim_changes_counts_and_tells_nothing(office: Office) -> None:
@@ -183,6 +197,7 @@ def test_nobody_is_woken_while_there_are_attempts_left(office: Office) -> None:
 
 def test_an_end_that_no_worker_reports_is_counted_and_told_to_dependents(office: Office) -> None:
     job = office.submit()
+    office.after(job)
     run = office.run(job)
     news = settled_news(office.ledger.cancel_runs(TENANT, [run.run_id]))
 
@@ -228,7 +243,9 @@ def test_no_favour_can_fail_a_batch(office: Office, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(office.ledger, "critical_jobs", nonsense)
     monkeypatch.setattr(office.woken, "send", nonsense)
     office.bus.away = {JOB_EVENTS.name}
-    failing = office.start(office.submit(policy=Policy(critical=True)))
+    critical = office.submit(policy=Policy(critical=True))
+    office.after(critical)
+    failing = office.start(critical)
     retried = office.start(office.submit(max_retries=1))
 
     office.recorder.record(

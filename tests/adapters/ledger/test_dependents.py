@@ -38,6 +38,15 @@ def test_a_success_frees_what_waits_for_it(play: Play) -> None:
     assert play.finish(after).state is RunState.SUCCESS
 
 
+def test_only_a_job_that_others_wait_for_is_awaited(play: Play) -> None:
+    upstream, alone = hourly(play.at(-1)), hourly(play.at(-1))
+    job = following(upstream)
+    play.submit(upstream, alone, job)
+    ids = [each.job.job_id for each in (upstream, alone, job)]
+    assert play.ledger.awaited(dict.fromkeys(ids, TENANT)) == {upstream.job.job_id}
+    assert play.ledger.awaited({}) == set()
+
+
 def test_freeing_twice_frees_once(play: Play) -> None:
     upstream = hourly(play.at(-1))
     job = following(upstream)

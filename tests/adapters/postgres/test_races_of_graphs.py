@@ -134,6 +134,33 @@ def test_a_dependent_that_is_submitted_while_its_upstream_ends_is_freed(world: W
     world.race(set_up, samples=6)
 
 
+def _recording(job: Job, run: UUID, fence: int) -> Call:
+    """As the recorder does it: only where somebody waits."""
+
+    def call(ledger: PostgresLedger) -> list[Settled]:
+        ledger.finish([success(run, fence)])
+        awaited = ledger.awaited({job.job_id: job.tenant})
+        return ledger.free_dependents([run]) if awaited else []
+
+    return call
+
+
+def test_a_dependent_that_is_submitted_while_its_upstream_ends_is_awaiting_it(world: World) -> None:
+    def set_up(world: World) -> Scene:
+        tenant = fresh("t")
+        upstream, ticket = submit_once(world.ledger, utc_now(), tenant=tenant)
+        fence = claim_one(world.ledger, ticket, fresh("w"))
+        dependent = after(upstream, tenant=tenant)
+
+        def check(accepted: Accepted, freed: list[Settled]) -> None:
+            [run] = world.ledger.runs(tenant, dependent.job_id)
+            assert run.state is RunState.SCHEDULED
+
+        return Scene([_submitting(dependent), _recording(upstream, ticket.run_id, fence)], check)
+
+    world.race(set_up, samples=6)
+
+
 def test_the_last_of_two_upstreams_to_end_frees_their_dependent(world: World) -> None:
     def set_up(world: World) -> Scene:
         tenant, fire = fresh("t"), utc_now()

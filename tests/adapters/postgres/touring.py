@@ -115,6 +115,7 @@ class Tour:
         self.ledger.submit(given)
         fence = claim_one(self.ledger, ticket, "tourist")
         self.ledger.finish([success(ticket.run_id, fence)])
+        self.ledger.awaited({upstream.job_id: TENANT})
         self.ledger.free_dependents([ticket.run_id])
 
     def changes(self) -> None:

@@ -149,6 +149,8 @@ def settle(records: Sequence[Record], answered: object) -> Settlement:
     that was not in the batch, is failure of all.
     """
     failures = _first_failures(answered)
+    if failures == {}:
+        return Settlement(list(records), [])
     if failures is None or not failures.keys() <= {_name(each) for each in records}:
         return Settlement([], list(records))
     done: list[Record] = []

@@ -5,7 +5,7 @@ done is answered as such and not done twice. All of them raise LedgerUnavailable
 when the store cannot be reached. Time is the ledger's own clock.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 from uuid import UUID
@@ -165,6 +165,12 @@ class Outcomes(Protocol):
 
         A failure becomes RETRYING while the job has attempts left, and ends otherwise. Slots are
         given up and handed on. An older fence changes nothing.
+        """
+
+    def awaited(self, jobs: Mapping[UUID, str]) -> set[UUID]:
+        """Those of these jobs, each with its tenant, that others wait for, or may in a moment.
+
+        To be asked when their runs have ended: whoever begins to wait later sees that by itself.
         """
 
     def free_dependents(self, upstream_runs: Sequence[UUID]) -> list[Settled]:

@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
-import msgspec
-
 from lamplighter.contracts.messages import JobEvent, JobEventType
 from lamplighter.contracts.statuses import how_new, job_status
 from lamplighter.domain.ids import fire_of
@@ -29,18 +27,14 @@ _BAD: Final = (RunState.FAILED, RunState.TIMED_OUT)
 
 
 class Seen(NamedTuple):
-    """An event, and what the ledger said to its outcome; to news it says nothing."""
+    """An event, and what the ledger said to its outcome; to news it says nothing.
+
+    `state` is where the run stands, as far as this event may say so.
+    """
 
     event: JobEvent
     settled: Settled | None
-
-    @property
-    def state(self) -> RunState | None:
-        """Where the run stands, as far as this event may say so."""
-        event, settled = self
-        if settled is not None:
-            return None if settled.recorded is Recorded.STALE else settled.state
-        return RunState.RUNNING if event.event_type is JobEventType.RUNNING else event.state
+    state: RunState | None
 
     @property
     def is_first(self) -> bool:
@@ -48,27 +42,27 @@ class Seen(NamedTuple):
         return self.settled is None or self.settled.recorded is Recorded.ACCEPTED
 
 
-class Folded(msgspec.Struct, frozen=True):
-    """What a batch of events came to."""
+def seen(event: JobEvent, settled: Settled | None) -> Seen:
+    if settled is not None:
+        stale = settled.recorded is Recorded.STALE
+        return Seen(event, settled, None if stale else settled.state)
+    running = event.event_type is JobEventType.RUNNING
+    return Seen(event, settled, RunState.RUNNING if running else event.state)
 
-    seen: list[Seen]
 
-    @property
-    def ended(self) -> dict[UUID, UUID]:
-        """Jobs by runs that have ended, now or before: dependents are told again or never."""
-        return {
-            each.event.run_id: each.event.job_id
-            for each in self.seen
-            if each.event.run_id and (state := each.state) is not None and state.is_final
-        }
+class Folded:
+    """What a batch of events came to.
 
-    @property
-    def endings(self) -> list[Ending]:
-        """What has ended just now, for the first time."""
-        return [
-            (each.event, state)
-            for each in self.seen
-            if (state := each.state) is not None and state.is_final and each.is_first
+    `ended` are the last events of runs that have ended, now or before: dependents are told again or
+    never. `endings` are those that ended just now, for the first time.
+    """
+
+    def __init__(self, seen: Sequence[Seen]) -> None:
+        self.seen = seen
+        final = [each for each in seen if each.state is not None and each.state.is_final]
+        self.ended = {each.event.run_id: each.event for each in final if each.event.run_id}
+        self.endings: list[Ending] = [
+            (each.event, each.state) for each in final if each.state is not None and each.is_first
         ]
 
 

@@ -93,7 +93,13 @@ class _Pool:
             self._partitions[job_class].learn([lags[place] for place in places])
 
     def take(self, job_class: JobClass, runs: int) -> Sequence[int | None]:
-        chosen = self._partitions[job_class].take(runs)
+        partitions = self._partitions[job_class]
+        # More is due than there is room for: a batch costs its executor the less, the larger it is.
+        # No larger than a partition's part of the room, so that all of them have work.
+        is_full = self.unfinished() + runs >= self.size
+        chosen = partitions.take(
+            runs, max(1, self.size // len(partitions)) if is_full and len(partitions) else 1
+        )
         if not chosen:
             self._somewhere += runs
         return chosen or [None] * runs

@@ -1,5 +1,6 @@
 """Partitions: what is unfinished in each partition of one topic, and where the next runs go."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 
@@ -22,15 +23,20 @@ class Partitions:
         self._stuck = {number for number, moved in enumerate(moves) if not moved}
         self._answered, self._loads = lags, list(lags)
 
-    def take(self, runs: int) -> list[int]:
+    def __len__(self) -> int:
+        return len(self._loads)
+
+    def take(self, runs: int, together: int = 1) -> list[int]:
         """Partitions for so many runs, each in a row as often as it gets one; [] if none is known.
 
         One that is idle, and where there is none, one that is not stuck: whoever is behind a run
-        of a minute waits for it, however short the line. Among equals they take turns.
+        of a minute waits for it, however short the line. Among equals they take turns. No more of
+        them than it takes for each to get about `together` runs.
         """
         if not self._loads:
             return []
-        shares = spread(runs, {number: self._loads[number] for number in self._best()})
+        best = sorted(self._best(), key=self._loads.__getitem__)[: math.ceil(runs / together)]
+        shares = spread(runs, {number: self._loads[number] for number in best})
         for number, share in shares.items():
             self._loads[number] += share
         self._turn = [*shares][-1] + 1

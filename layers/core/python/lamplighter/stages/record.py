@@ -5,7 +5,7 @@ again. What follows from it (stages/aftermath.py) is tried once, and can not.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
@@ -26,7 +26,7 @@ from lamplighter.ports.bus import Bus, BusUnavailable, Message, Record
 from lamplighter.ports.cache import Cache
 from lamplighter.ports.ledger import Ledger
 from lamplighter.ports.rollups import Rollup, WorkerNote
-from lamplighter.stages.aftermath import Aftermath, Folded, Seen
+from lamplighter.stages.aftermath import Aftermath, Folded, seen
 from lamplighter.stages.alert import Alarm
 
 _log: Final = logging.getLogger("lamplighter.record")
@@ -65,8 +65,7 @@ class Recorder:
         """`bus_is_away`: known to be, so that nobody waits for it again."""
         outcomes = [event.outcome for event in events if event.outcome is not None]
         settled = iter(self._ledger.finish(outcomes) if outcomes else ())
-        seen = [Seen(event, next(settled) if event.outcome else None) for event in events]
-        folded = Folded(seen)
+        folded = Folded([seen(event, next(settled) if event.outcome else None) for event in events])
         if folded.ended:
             fail_point(FailPoint.RECORD_COMMITTED)
             self._tell_dependents(folded, bus_is_away=bus_is_away)
@@ -88,10 +87,14 @@ class Recorder:
             self._bus.publish([dead_letter(each, why, "recorder") for each, why in unreadable])
 
     def _tell_dependents(self, folded: Folded, *, bus_is_away: bool) -> None:
-        """By the bus; where that is away, the ledger does what the resolver would have asked."""
-        ended = folded.ended
-        if bus_is_away or not self._publish(_dependency_messages(ended)):
-            self._ledger.free_dependents(list(ended))
+        """By the bus; where that is away, the ledger does what the resolver would have asked.
+
+        Of most runs nobody waits for the end: a look at the graph is cheaper than a message.
+        """
+        awaited = self._ledger.awaited({each.job_id: each.tenant for each in folded.ended.values()})
+        told = {run: each for run, each in folded.ended.items() if each.job_id in awaited}
+        if told and (bus_is_away or not self._publish(_dependency_messages(told))):
+            self._ledger.free_dependents(list(told))
 
     def _publish(self, messages: Sequence[Message]) -> bool:
         try:
@@ -106,9 +109,9 @@ def _of(records: Iterable[Record], topic: str) -> list[Record]:
     return [each for each in records if each.topic == topic]
 
 
-def _dependency_messages(ended: dict[UUID, UUID]) -> list[Message]:
+def _dependency_messages(ended: Mapping[UUID, JobEvent]) -> list[Message]:
     topic = DEPENDENCY_EVENTS.name
     return [
-        Message(topic, encode(DependencyEvent(job_id, run_id)), job_id.bytes)
-        for run_id, job_id in ended.items()
+        Message(topic, encode(DependencyEvent(event.job_id, run_id)), event.job_id.bytes)
+        for run_id, event in ended.items()
     ]

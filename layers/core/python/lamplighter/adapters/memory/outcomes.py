@@ -1,6 +1,6 @@
 """Outcomes: how attempts ended, what that means for the run, and for those that wait for it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
 from lamplighter.adapters.memory.books import Books
@@ -20,6 +20,10 @@ class MemoryOutcomes(Transactional):
     def finish(self, outcomes: Sequence[Outcome]) -> list[Settled]:
         with self._transaction() as books:
             return [_finish_one(books, outcome, self._draw) for outcome in outcomes]
+
+    def awaited(self, jobs: Mapping[UUID, str]) -> set[UUID]:
+        with self._transaction() as books:
+            return {job_id for job_id in jobs if books.dependents_of[job_id]}
 
     def free_dependents(self, upstream_runs: Sequence[UUID]) -> list[Settled]:
         with self._transaction() as books:

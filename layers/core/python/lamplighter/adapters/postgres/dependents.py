@@ -1,6 +1,6 @@
 """Blocked runs: judged by what their upstreams say, freed, skipped, or left to wait."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -34,6 +34,9 @@ class Judged(msgspec.Struct):
 
 class PostgresDependents:
     _db: Database
+
+    def awaited(self, jobs: Mapping[UUID, str]) -> set[UUID]:
+        return self._db.run(lambda cursor: Graph(cursor).upstreams_among(jobs)) if jobs else set()
 
     def free_dependents(self, upstream_runs: Sequence[UUID]) -> list[Settled]:
         def work(cursor: Cursor[Row]) -> list[Settled]:

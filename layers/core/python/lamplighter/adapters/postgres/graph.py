@@ -1,6 +1,6 @@
 """Edges between jobs: checked under the tenant's graph lock, in the submitting transaction."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -36,6 +36,15 @@ class Graph:
     def share(self, run_ids: Collection[UUID]) -> None:
         """Edges that are being added to the graphs of these runs are there when this returns."""
         self._cursor.execute(_SQL["share_graphs"], {"run_ids": uuids(run_ids)})
+
+    def upstreams_among(self, jobs: Mapping[UUID, str]) -> set[UUID]:
+        """Those of these jobs that others wait for; of a graph that is just growing, all."""
+        tenants = texts(sorted(set(jobs.values())))
+        rows = self._cursor.execute(_SQL["busy_graphs"], {"tenants": tenants}).fetchall()
+        busy = {row[0] for row in rows}
+        ids = {"job_ids": uuids(jobs)}
+        found = {row[0] for row in self._cursor.execute(_SQL["upstreams_among"], ids, binary=True)}
+        return found | {job_id for job_id, tenant in jobs.items() if tenant in busy}
 
     def admit(self, tenant: str, jobs: Sequence[Job]) -> list[Job]:
         """The jobs, upstream first, each knowing whether it repeats; refuses bad edges."""

@@ -4,6 +4,7 @@ All share one hash tag: scripts and blocking reads name several keys at once, an
 that only within one slot. So this bus has one shard's speed; one that needs more is Kafka.
 """
 
+from functools import cache
 from typing import Final
 
 TAG: Final = "{bus}"
@@ -18,6 +19,7 @@ def ends(topic: str) -> str:
     return f"{TAG}:ends:{topic}"
 
 
+@cache  # asked for in every read, of every partition
 def log(topic: str, partition: int) -> str:
     return f"{TAG}:log:{topic}:{partition}"
 

@@ -11,6 +11,7 @@ from valkey.exceptions import ConnectionError as NotConnected
 from valkey.exceptions import NoScriptError, ResponseError
 from valkey.exceptions import TimeoutError as TooSlow
 
+from lamplighter.adapters.valkey.packing import PACKER
 from lamplighter.ports.bus import BusUnavailable
 
 # Worth another try: the server is away, restarting, or handing over to a replica.
@@ -28,7 +29,10 @@ class Server:
     def __init__(self, url: str, *, answer_seconds: float) -> None:
         # Any: half of the driver's methods have no types.
         self.client: Any = valkey.Valkey.from_url(
-            url, socket_timeout=answer_seconds, socket_connect_timeout=answer_seconds
+            url,
+            socket_timeout=answer_seconds,
+            socket_connect_timeout=answer_seconds,
+            command_packer=PACKER,
         )
         self._scripts: dict[str, Any] = {}
 

@@ -8,6 +8,7 @@ import valkey
 from valkey.backoff import NoBackoff
 from valkey.retry import Retry
 
+from lamplighter.adapters.valkey.packing import PACKER
 from lamplighter.adapters.valkey.scripts import Script
 from lamplighter.ports.queue import QueueEmptied, QueueUnavailable, StaleEpoch
 
@@ -51,6 +52,7 @@ class Client:
             socket_keepalive=True,
             # Whether to try again is decided here, where it is known what is safe to repeat.
             retry=Retry(NoBackoff(), 0),
+            command_packer=PACKER,
         )
         self._tag = f"{{{cell}}}:"
         self.queue_keys = [self.key(name) for name in _QUEUE_KEYS]

@@ -9,6 +9,15 @@ SELECT pg_advisory_xact_lock(hashtextextended('graph:' || %(tenant)s, 0));
 SELECT pg_advisory_xact_lock_shared(hashtextextended('graph:' || tenant, 0))
 FROM (SELECT DISTINCT tenant FROM job_runs WHERE run_id = ANY(%(run_ids)s) ORDER BY tenant) AS t;
 
+-- name: busy_graphs
+-- Those of these tenants to whose graphs somebody adds edges just now. The others keep still until
+-- this transaction ends, so what a later statement of it reads of them is all there is.
+SELECT tenant FROM unnest(%(tenants)s) AS t (tenant)
+WHERE NOT pg_try_advisory_xact_lock_shared(hashtextextended('graph:' || tenant, 0));
+
+-- name: upstreams_among
+SELECT DISTINCT upstream_id FROM job_dependencies WHERE upstream_id = ANY(%(job_ids)s);
+
 -- name: lock_jobs
 -- Jobs of one tenant, kept from being cancelled or changed until this transaction ends.
 SELECT {job_columns} FROM jobs AS j
