@@ -33,6 +33,19 @@ def test_days_are_made_ahead_and_making_them_again_changes_nothing(
     assert (day_table(start), day_table(end)) == (day_table(now - DAY), day_table(now + 6 * DAY))
 
 
+def test_after_days_in_which_nobody_made_any_there_is_no_hole(
+    ledger: PostgresLedger, conn: Conn
+) -> None:
+    """Or no submission would ever go straight into the ledger again."""
+    now = utc_now()
+
+    ledger.ensure_partitions(now + 20 * DAY, now + 22 * DAY)
+
+    assert attached(conn) == [day_table(now + n * DAY) for n in range(-1, 23)]
+    [(end,)] = conn.execute("SELECT ready_to FROM ledger_bounds").fetchall()
+    assert day_table(end) == day_table(now + 23 * DAY)
+
+
 def test_ten_may_make_the_same_days_at_once(ledger: PostgresLedger, conn: Conn) -> None:
     now = utc_now()
     with ThreadPoolExecutor(10) as pool:

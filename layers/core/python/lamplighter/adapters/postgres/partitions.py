@@ -90,11 +90,17 @@ def _put_back(cursor: Cursor[Row]) -> None:
 
 def ensure_partitions(cursor: Cursor[Row], first: datetime, last: datetime) -> None:
     _put_back(cursor)
-    start, end = day_of(first), day_of(last) + _DAY
+    start, end = _without_hole(cursor, day_of(first)), day_of(last) + _DAY
     wanted = {start + n * _DAY for n in range((end - start).days)}
     for day in sorted(wanted - _days(cursor)):
         _make(cursor, day)
     _extend_ready(cursor, start, end)
+
+
+def _without_hole(cursor: Cursor[Row], first: datetime) -> datetime:
+    """From the end of what is ready, where nobody made a day for so long that it lies behind."""
+    ready_from, ready_to = cursor.execute(_SQL["bounds"]).fetchall()[0]
+    return first if ready_from == ready_to else min(first, day_of(ready_to))
 
 
 def _extend_ready(cursor: Cursor[Row], first: datetime, end: datetime) -> None:
