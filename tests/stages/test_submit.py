@@ -52,6 +52,24 @@ def test_a_recurring_job_does_not_overtake_itself_unless_it_says_so(world: World
     assert overlaps == [Overlap.ALLOW, Overlap.FORBID, Overlap.ALLOW]
 
 
+def test_a_run_in_a_pool_that_nobody_serves_would_wait_forever(world: World) -> None:
+    job = world.call.submit(cron_expression="* * * * *", pool="moon")
+    world.desk = msgspec.structs.replace(world.desk, pools=("tasks", "default"))
+    new = {"name": "a job", "fan_out": ["tasks", "moon"]}
+
+    answers = [
+        world.call("POST", "/jobs", {"name": "a job", "pool": "moon"}),
+        world.call("POST", "/jobs", new),
+        world.call("PUT", f"/jobs/{job}", {"pool": "mars"}),
+    ]
+
+    assert [answer.status for answer in answers] == [422] * 3
+    fields = [answer.error["field"] for answer in answers]
+    assert fields == ["pool", "fan_out[1]", "pool"]
+    assert "default, tasks" in answers[0].error["message"]
+    assert world.call("PUT", f"/jobs/{job}", {"priority": 1}).status == 200
+
+
 def test_every_field_is_kept_and_shown(world: World) -> None:
     world.ledger.save_calendar("default", Calendar("holidays", dates=(NOON.date(),)))
     fields = {

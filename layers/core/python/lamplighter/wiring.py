@@ -277,6 +277,7 @@ def desk() -> Desk:
         stop_running=lambda run_ids: cache().flag_cancelled(run_ids, _CANCELLED_FOR),
         cache=cache(),
         queue=queue(),
+        pools=settings().windows().keys(),
         probes={"queue": queue().counts, "bus": lambda: bus().lags(RECORDERS, [JOB_EVENTS.name])},
     )
 

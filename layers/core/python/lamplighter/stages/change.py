@@ -60,6 +60,8 @@ def _replace(desk: Desk, before: Job, after: Job) -> Job:
         return before
     if after.target is not None and after.target != before.target:
         desk.check_target(after.target)
+    if after.pools != before.pools:
+        desk.check_pools(after)
     now = desk.now()
     timing = _timing(desk, before, after, now)
     kept = desk.ledger.reschedule(

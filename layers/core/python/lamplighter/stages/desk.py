@@ -10,7 +10,8 @@ from uuid import UUID
 import msgspec
 
 from lamplighter.contracts.messages import JobEvent
-from lamplighter.domain.errors import LamplighterError
+from lamplighter.domain.errors import InvalidJob, LamplighterError
+from lamplighter.domain.job import Job
 from lamplighter.domain.run import Accepted, Due, Settled, Submission
 from lamplighter.domain.schedule import Calendar, Schedule, first_fire, next_fire, validate
 from lamplighter.domain.states import RunState
@@ -39,7 +40,7 @@ class Desk(msgspec.Struct, frozen=True):
     With a `deferral`, jobs are accepted while the ledger is away; with a `cache`, a job's status
     is known then. `announce` tells of what people did; `stop_running` tells the workers of runs
     that somebody cancelled, faster than their next heartbeat would. `probes` raise while their
-    part is away.
+    part is away. `pools` are all that there are: a run in another would wait forever.
     """
 
     ledger: QueryLedger
@@ -54,6 +55,16 @@ class Desk(msgspec.Struct, frozen=True):
     cache: Cache | None = None
     queue: Depths | None = None
     probes: Mapping[str, Callable[[], object]] = {}
+    pools: Collection[str] | None = None
+
+    def check_pools(self, job: Job) -> None:
+        if self.pools is None:
+            return
+        for n, pool in enumerate(job.pools):
+            if pool not in self.pools:
+                field = f"fan_out[{n}]" if job.policy.fan_out else "pool"
+                there_are = ", ".join(sorted(self.pools))
+                raise InvalidJob(field, f"there is no pool {pool!r} here; there are {there_are}")
 
     def calendars(self, tenant: str, schedule: Schedule) -> Calendars:
         """Asked for only where the schedule uses one."""

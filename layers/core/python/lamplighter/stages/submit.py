@@ -155,6 +155,7 @@ def _job(desk: Desk, sender: Sender, draft: Draft, now: datetime) -> Job:
     job = new_job(draft.job_id, sender.tenant, draft.body)
     if job.target is not None:
         desk.check_target(revealed(job.target, None))
+    desk.check_pools(job)
     if job.expires_at is not None and job.expires_at <= now:
         raise InvalidJob("expires_at", "it has passed; give a later time, or leave it out")
     if not draft.note:
