@@ -58,6 +58,7 @@ class Stack:
         self.data = data
         self.bus = bus
         self._log = data.parent / f"{data.name}.up.log"
+        self._began = len(self.said())  # another may have said something before, on the same data
         command = [str(LAMPLIGHTER), "up", "--port", "0", "--bus", bus, "--data", str(data)]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -71,7 +72,7 @@ class Stack:
     def _started(self) -> dict[str, Any] | None:
         if self._process.poll() is not None:
             raise AssertionError(f"up has ended by itself:\n{self.said()}")
-        return self._read() if "Lamplighter is up" in self.said() else None
+        return self._read() if "Lamplighter is up" in self.said()[self._began :] else None
 
     def _read(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((self.data / "stack.json").read_text())
