@@ -58,7 +58,7 @@ def _check_limits(runs: Sequence[Run], jobs: Sequence[Job]) -> None:
         key
         for run in runs
         if run.state in _AT_WORK
-        for key in slot_keys(by_id[run.job_id], run.pool)
+        for key in slot_keys(by_id[run.job_id], run.pool, run.origin)
     ]
     for key, count in Counter(keys).items():
         assert count <= key.limit, f"{count} at work under {key.name}"

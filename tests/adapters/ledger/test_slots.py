@@ -1,13 +1,14 @@
 """Concurrency and order: who gets a slot, who waits, and who is woken when one is free."""
 
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
+from lamplighter.domain.policy import Overlap
 from lamplighter.domain.run import Refusal, Run, Ticket, Verdict
 from lamplighter.domain.states import RunState
-from tests.adapters.ledger.builders import OTHER_TENANT, TENANT, following, one_off
+from tests.adapters.ledger.builders import OTHER_TENANT, TENANT, following, hourly, one_off
 from tests.adapters.ledger.play import ANY_SILENCE, Play
 from tests.adapters.ledger.stores import on_every_version
 
@@ -172,3 +173,44 @@ def test_a_woken_run_that_is_cancelled_hands_its_slot_on(play: Play) -> None:
     assert play.state(second) is RunState.SCHEDULED
     play.ledger.cancel_runs(TENANT, [second.run_id])
     assert play.state(third) is RunState.SCHEDULED
+
+
+def backfilled(play: Play, job_id: UUID, fires: int, at_once: int) -> list[UUID]:
+    origin = f"backfill:1:at_once={at_once}"
+    past = [play.at(-7200 + 60 * n) for n in range(fires)]
+    added = [play.ledger.add_run(TENANT, job_id, origin, fire) for fire in past]
+    return [due.run_id for each in added for due in each]
+
+
+@on_every_version
+@pytest.mark.parametrize("overlap", list(Overlap))
+def test_a_backfill_has_a_lane_of_its_own_with_a_budget(play: Play, overlap: Overlap) -> None:
+    running = play.submitted(hourly(play.at(-1), overlap=overlap))
+    play.start(running)
+    ids = backfilled(play, running.job_id, 3, at_once=2)
+
+    answer = play.claim(*ids)
+    assert {claimed.run_id for claimed in answer.claimed} == set(ids[:2])
+    assert answer.refused == {ids[2]: Refusal.PARKED}
+    assert play.state(running) is RunState.RUNNING
+
+    play.end(answer.claimed[0])
+    assert play.state(ids[2]) is RunState.SCHEDULED
+    assert play.start(ids[2]).run_id == ids[2]
+
+
+@on_every_version
+def test_a_backfill_keeps_to_the_order_and_the_limit_of_its_job(play: Play) -> None:
+    ordered = play.submitted(hourly(play.at(-1), ordering_key="k"))
+    first, second = backfilled(play, ordered.job_id, 2, at_once=1)
+    assert play.claim(second).refused == {second: Refusal.PARKED}
+    assert play.claim(ordered).refused == {ordered.run_id: Refusal.PARKED}
+    claimed = play.start(first)
+    limited = play.submitted(hourly(play.at(-1), max_concurrency=1))
+    alone, other = backfilled(play, limited.job_id, 2, at_once=2)
+    play.start(alone)
+    assert play.claim(other).refused == {other: Refusal.PARKED}
+
+    play.end(claimed)
+    assert play.start(second).run_id == second
+    assert play.state(ordered) is RunState.PARKED

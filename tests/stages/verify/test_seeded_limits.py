@@ -10,7 +10,7 @@ from lamplighter.domain.policy import Overlap
 from lamplighter.domain.run import Attempt, Run
 from lamplighter.stages.verify import RULES
 from tests.stages.verify import test_seeded_fires, test_seeded_runs
-from tests.stages.verify.world import MINUTE, NOON, World
+from tests.stages.verify.world import MINUTE, NOON, TENANT, World
 
 SECOND = timedelta(seconds=1)
 
@@ -121,6 +121,24 @@ def test_limits_are_kept_by_all_jobs_of_a_key(world: World) -> None:
 
     [finding] = world.verify().findings
     assert (finding.rule, finding.run_id) == ("limits_are_kept", other.run_id)
+
+
+def test_limits_are_kept_by_a_backfill_which_overlaps_as_its_budget_says(world: World) -> None:
+    job = world.cron(overlap=Overlap.FORBID)
+    fires = [NOON - MINUTE * n for n in (3, 2, 1)]
+    for fire in fires:
+        world.ledger.add_run(TENANT, job.job_id, "backfill:1:at_once=2", fire)
+    runs = world.runs(job)[:3]
+    for run in runs:
+        for claimed in world.claim(run):
+            world.end(claimed)
+
+    for run in runs[:2]:
+        _until(world, run, NOON + SECOND)
+    assert world.found() == set()
+
+    _until(world, runs[2], NOON + SECOND)
+    assert world.found() == {"limits_are_kept"}
 
 
 def test_limits_are_kept_by_attempts_and_not_between_them(world: World) -> None:

@@ -6,10 +6,12 @@ waits in the key's queue, and whoever gives a slot up hands it to the first in t
 """
 
 from enum import IntEnum
+from typing import Final
 from uuid import UUID
 
 import msgspec
 
+from lamplighter.domain.ids import BY_SCHEDULE
 from lamplighter.domain.job import Job
 from lamplighter.domain.policy import Overlap
 
@@ -17,9 +19,11 @@ from lamplighter.domain.policy import Overlap
 class SlotKind(IntEnum):
     OVERLAP = 1  # one run of this job; a newcomer is refused, or replaces
     ORDER = 2  # one run of this key, first in first out by fire, then submission
-    LIMIT = 3  # so many runs of this key
+    LANE = 3  # so many runs of this backfill
+    LIMIT = 4  # so many runs of this key
 
 
+_BACKFILL: Final = "backfill:"
 # Kept while a run waits for its next attempt or for a person: giving these up would let a later
 # fire overtake. A limit counts what is running, so it is given up.
 KEPT_WHILE_WAITING = frozenset({SlotKind.OVERLAP, SlotKind.ORDER})
@@ -78,10 +82,18 @@ class MustWait(msgspec.Struct, frozen=True):
     replaces: tuple[UUID, ...] = ()
 
 
-def slot_keys(job: Job, pool: str) -> tuple[SlotKey, ...]:
+def slot_keys(job: Job, pool: str, origin: str = BY_SCHEDULE) -> tuple[SlotKey, ...]:
     """The keys that a run of this job needs, in the order in which they are taken."""
-    keys = (_overlap_key(job, pool), _order_key(job, pool), _limit_key(job))
+    if is_backfill(origin):
+        keys = (_key_of_all(job), _lane_key(job, origin), _limit_key(job))
+    else:
+        keys = (_overlap_key(job, pool), _order_key(job, pool), _limit_key(job))
     return tuple(key for key in keys if key is not None)
+
+
+def is_backfill(origin: str) -> bool:
+    """Its runs have a lane of their own: they overlap as its budget says, not as their job does."""
+    return origin.startswith(_BACKFILL)
 
 
 def _overlap_key(job: Job, pool: str) -> SlotKey | None:
@@ -91,11 +103,25 @@ def _overlap_key(job: Job, pool: str) -> SlotKey | None:
 
 
 def _order_key(job: Job, pool: str) -> SlotKey | None:
-    if job.ordering_key is not None:
-        return SlotKey(SlotKind.ORDER, f"order:{job.tenant}:{job.ordering_key}")
-    if job.overlap is Overlap.QUEUE:  # to queue behind oneself is to be ordered by oneself
+    if job.ordering_key is None and job.overlap is Overlap.QUEUE:
+        # To queue behind oneself is to be ordered by oneself.
         return SlotKey(SlotKind.ORDER, f"order:{job.job_id}:{pool}")
-    return None
+    return _key_of_all(job)
+
+
+def _key_of_all(job: Job) -> SlotKey | None:
+    """The order that a job shares with others, and that no backfill may break."""
+    if job.ordering_key is None:
+        return None
+    return SlotKey(SlotKind.ORDER, f"order:{job.tenant}:{job.ordering_key}")
+
+
+def _lane_key(job: Job, origin: str) -> SlotKey | None:
+    """From `backfill:<id>:at_once=<n>`; one that names no budget has none."""
+    lane, _, at_once = origin.removeprefix(_BACKFILL).partition(":at_once=")
+    if not at_once.isdigit():
+        return None
+    return SlotKey(SlotKind.LANE, f"lane:{job.job_id}:{lane}", int(at_once))
 
 
 def _limit_key(job: Job) -> SlotKey | None:

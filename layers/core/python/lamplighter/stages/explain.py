@@ -13,6 +13,7 @@ from lamplighter.contracts.answers import shown_span
 from lamplighter.domain.job import Job, JobStatus
 from lamplighter.domain.policy import Overlap, ScheduleType
 from lamplighter.domain.run import Run
+from lamplighter.domain.slots import is_backfill
 from lamplighter.domain.states import RunState
 from lamplighter.stages.explain_endings import at, ended, error, lateness, times
 
@@ -80,7 +81,7 @@ def _blocked(_: Job, run: Run, facts: Facts) -> str:
 
 
 def _parked(job: Job, run: Run, _: Facts) -> str:
-    return f"was due at {at(run.due_at)} and waits for {_slot(job)}"
+    return f"was due at {at(run.due_at)} and waits for {_slot(job, run)}"
 
 
 def _running(job: Job, run: Run, _: Facts) -> str:
@@ -127,9 +128,11 @@ def _waiting(job: Job, run: Run, facts: Facts) -> str:
     return f"{late}, and waits for a free worker of pool {run.pool!r}"
 
 
-def _slot(job: Job) -> str:
+def _slot(job: Job, run: Run) -> str:
     if job.ordering_key is not None:
         return f"its turn in the order of {job.ordering_key!r}"
+    if is_backfill(run.origin):
+        return f"a place in the lane of {run.origin!r}"
     if job.max_concurrency is not None:
         key = job.concurrency_key or job.name
         return f"a place: {key!r} may run {job.max_concurrency} at once"

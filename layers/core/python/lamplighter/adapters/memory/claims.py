@@ -85,7 +85,7 @@ def _judge_one(books: Books, run: Run, fence: int) -> Refusal | None:
 def _take_slots(books: Books, run: Run, ended: list[Run]) -> Refusal | None:
     job = books.jobs[run.job_id]
     slots.queue_in_order(books, job, run)
-    keys = slot_keys(job, run.pool)
+    keys = slot_keys(job, run.pool, run.origin)
     ruling = take_slots(run.run_id, job.overlap, keys, slots.key_states(books, keys))
     if isinstance(ruling, Refused):
         return _overlapping(books, run)

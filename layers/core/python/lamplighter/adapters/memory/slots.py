@@ -51,7 +51,7 @@ def join_queue(books: Books, key: SlotKey, run: Run) -> None:
 
 def queue_in_order(books: Books, job: Job, run: Run) -> None:
     """An ordered run has its place from the start, so that a later fire cannot be claimed first."""
-    for key in slot_keys(job, run.pool):
+    for key in slot_keys(job, run.pool, run.origin):
         if key.kind is SlotKind.ORDER:
             join_queue(books, key, run)
 
@@ -62,7 +62,7 @@ def leave(books: Books, run: Run, kept: frozenset[SlotKind] = frozenset()) -> No
     What an edit of the job has made foreign to it is not kept either: two runs that each held what
     the other one came to need would wait for ever.
     """
-    own = {key.name for key in slot_keys(books.jobs[run.job_id], run.pool)}
+    own = {key.name for key in slot_keys(books.jobs[run.job_id], run.pool, run.origin)}
     left = [
         key
         for key in sorted(books.keys_of.get(run.run_id, ()))
@@ -84,7 +84,7 @@ def hand_on(books: Books, key: str) -> None:
 
 def rekey(books: Books, job: Job, run: Run) -> None:
     """After an edit of its job: wait for what the run needs now, under the limits of now."""
-    keys = slot_keys(job, run.pool)
+    keys = slot_keys(job, run.pool, run.origin)
     leave(books, run, kept=frozenset(SlotKind))
     queue_in_order(books, job, run)
     for key in keys:

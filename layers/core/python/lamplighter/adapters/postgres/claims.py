@@ -33,7 +33,6 @@ from lamplighter.domain.slots import (
     Refused,
     SlotKey,
     SlotKind,
-    slot_keys,
     take_slots,
 )
 from lamplighter.domain.states import RunState, SkipReason
@@ -165,7 +164,7 @@ def _with_slots(
     locked: LockedRuns, ready: Sequence[Run], worker_id: str
 ) -> tuple[list[Run], dict[UUID, Refusal]]:
     """Start what gets all its slots; park or skip the rest."""
-    keys = {run.run_id: slot_keys(locked.jobs[run.run_id], run.pool) for run in ready}
+    keys = {run.run_id: locked.keys_of(run) for run in ready}
     locked.join_queue(
         [(key, run) for run in ready for key in keys[run.run_id] if key.kind is SlotKind.ORDER]
     )

@@ -239,7 +239,9 @@ def is_ordered(job: Job) -> bool:
 def _order_keys(run: NewRun) -> list[str]:
     if not is_ordered(run.job):
         return []
-    return [key.name for key in slot_keys(run.job, run.pool) if key.kind is SlotKind.ORDER]
+    return [
+        key.name for key in slot_keys(run.job, run.pool, run.origin) if key.kind is SlotKind.ORDER
+    ]
 
 
 def attempts_to_columns(attempts: Sequence[Attempt], tenants: Sequence[str]) -> dict[str, Any]:

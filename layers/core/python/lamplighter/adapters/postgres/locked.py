@@ -89,10 +89,13 @@ class LockedRuns:
 
     def _peek(self, run_ids: set[UUID]) -> dict[tuple[UUID, Overlap], tuple[SlotKey, ...]]:
         rows = [
-            (row[0], row[3], row_to_job(row[RUN_WIDTH:]))
+            (row[0], row[3], row[4], row_to_job(row[RUN_WIDTH:]))
             for row in self._rows("peek_runs", run_ids)
         ]
-        return {(run_id, job.overlap): slot_keys(job, pool) for run_id, pool, job in rows}
+        return {
+            (run_id, job.overlap): slot_keys(job, pool, origin)
+            for run_id, pool, origin, job in rows
+        }
 
     def _rows(self, name: str, run_ids: Iterable[UUID]) -> list[Row]:
         ids = sorted(run_ids)
@@ -123,8 +126,11 @@ class LockedRuns:
 
         Two runs that each held what the other came to need by an edit would wait for ever.
         """
-        keys, kept = slot_keys(self.jobs[run.run_id], run.pool), set(kinds)
-        return frozenset(key.name for key in keys if key.kind in kept)
+        kept = set(kinds)
+        return frozenset(key.name for key in self.keys_of(run) if key.kind in kept)
+
+    def keys_of(self, run: Run) -> tuple[SlotKey, ...]:
+        return slot_keys(self.jobs[run.run_id], run.pool, run.origin)
 
     def note(self, attempt: Attempt) -> None:
         self._attempts.append(attempt)
@@ -170,7 +176,7 @@ class LockedRuns:
         for run in runs:
             self._leaving[run.run_id] = self._kept(run, SlotKind)
         self.write()
-        needed = [(key, run) for run in runs for key in slot_keys(self.jobs[run.run_id], run.pool)]
+        needed = [(key, run) for run in runs for key in self.keys_of(run)]
         self.join_queue([(key, run) for key, run in needed if key.kind is SlotKind.ORDER])
         self._write_runs()
         for key in {key for key, _ in needed if key.kind is SlotKind.LIMIT}:

@@ -8,12 +8,19 @@ import msgspec
 
 from lamplighter.domain.job import Job
 from lamplighter.domain.run import Run
-from lamplighter.domain.slots import KEPT_WHILE_WAITING, SlotKey, SlotKind, slot_keys
+from lamplighter.domain.slots import (
+    KEPT_WHILE_WAITING,
+    SlotKey,
+    SlotKind,
+    is_backfill,
+    slot_keys,
+)
 from lamplighter.domain.states import RunState
 from lamplighter.stages.verify.case import Case
 from lamplighter.stages.verify.lives import FAR_AHEAD
 
 _RUNNING = (RunState.RUNNING, RunState.CANCELLING)
+_LIMITS = frozenset({SlotKind.LANE, SlotKind.LIMIT})
 
 
 class Holding(msgspec.Struct, frozen=True):
@@ -50,7 +57,8 @@ class Holdings:
         self.turns: dict[str, list[Turn]] = {}
 
     def add(self, case: Case) -> None:
-        if not any(slot_keys(version, version.pool) for version in case.life.versions):
+        keyed = any(slot_keys(version, version.pool) for version in case.life.versions)
+        if not keyed and not any(is_backfill(run.origin) for run in case.runs):
             return
         keys = _Keys(case)
         for run in case.runs:
@@ -60,7 +68,7 @@ class Holdings:
         start, end = case.first_start(run), run.end_time or FAR_AHEAD
         whole = [] if start is None else [(start, end)]
         self._hold(self.alone, run, whole, keys, KEPT_WHILE_WAITING)
-        self._hold(self.limited, run, _stints(case, run), keys, frozenset({SlotKind.LIMIT}))
+        self._hold(self.limited, run, _stints(case, run), keys, _LIMITS)
         for key in keys.throughout(run, run.created_at, start or end):
             if key.kind is SlotKind.ORDER:
                 self.turns.setdefault(key.name, []).append(_turn(case, run, start, end))
@@ -81,25 +89,26 @@ class Holdings:
 
 
 class _Keys:
-    """The keys that a job's runs need, by version and pool: most jobs have one of each."""
+    """The keys that a job's runs need, by version, pool and lane: most jobs have one of each."""
 
     def __init__(self, case: Case) -> None:
         self._life = case.life
-        self._known: dict[tuple[int, str], tuple[SlotKey, ...]] = {}
+        self._known: dict[tuple[int, str, str], tuple[SlotKey, ...]] = {}
 
     def throughout(self, run: Run, first: datetime, last: datetime) -> Iterator[SlotKey]:
         """Those that it needed at all times between: what an edit gave it late, it may lack."""
         versions = self._life.during(first, last)
-        named = [{key.name: key for key in self._of(each, run.pool)} for each in versions]
+        named = [{key.name: key for key in self._of(each, run)} for each in versions]
         for name in named[0]:
             found = [keys[name] for keys in named if name in keys]
             if len(found) == len(named):
                 yield max(found, key=lambda key: key.limit)
 
-    def _of(self, version: Job, pool: str) -> tuple[SlotKey, ...]:
-        at = (version.version, pool)
+    def _of(self, version: Job, run: Run) -> tuple[SlotKey, ...]:
+        origin = run.origin if is_backfill(run.origin) else ""
+        at = (version.version, run.pool, origin)
         if at not in self._known:
-            self._known[at] = slot_keys(version, pool)
+            self._known[at] = slot_keys(version, run.pool, origin)
         return self._known[at]
 
 

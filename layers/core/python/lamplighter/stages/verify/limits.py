@@ -21,7 +21,7 @@ def runs_do_not_overlap(holdings: Holdings) -> Verdicts:
 
 
 def limits_are_kept(holdings: Holdings) -> Verdicts:
-    """By max_concurrency, of a job or of a key that several share."""
+    """By max_concurrency, of a job or of a key that several share; and by a backfill's budget."""
     yield from _within_limits(holdings.limited)
 
 

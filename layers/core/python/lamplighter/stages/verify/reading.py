@@ -66,8 +66,14 @@ class Reader:
         self, lives: Sequence[Life], runs: Sequence[Run]
     ) -> Mapping[str, frozenset[UUID]]:
         jobs = {life.job_id: life.job for life in lives}
-        parked = {(run.job_id, run.pool) for run in runs if run.state is RunState.PARKED}
-        keys = {key.name for job_id, pool in parked for key in slot_keys(jobs[job_id], pool)}
+        parked = {
+            (run.job_id, run.pool, run.origin) for run in runs if run.state is RunState.PARKED
+        }
+        keys = {
+            key.name
+            for job_id, pool, origin in parked
+            for key in slot_keys(jobs[job_id], pool, origin)
+        }
         return self._history.ahead_in(sorted(keys)) if keys else {}
 
     def _upstreams(self, lives: Sequence[Life]) -> dict[UUID, Upstream]:

@@ -57,6 +57,6 @@ def _parked_for_nothing(case: Case, run: Run) -> str | None:
         return f"is PARKED {_past(run)}"
     if run.modified_time >= overdue:
         return None
-    keys = slot_keys(case.life.job, run.pool)
+    keys = slot_keys(case.life.job, run.pool, run.origin)
     waits = any(case.facts.ahead_in.get(key.name, frozenset()) - {run.run_id} for key in keys)
     return None if waits else "is PARKED, while there is nobody that it could wait for"

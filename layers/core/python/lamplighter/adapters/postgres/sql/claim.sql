@@ -16,7 +16,7 @@ WITH wanted AS (
     FROM wanted AS w, jobs AS j
     WHERE r.run_id = w.run_id AND r.run_id = ANY(%(run_ids)s) AND j.job_id = r.job_id
       AND CASE WHEN r.fence = w.fence AND r.status IN (1, 5) AND NOT r.slotted
-          AND j.status = 1 AND NOT j.keyed
+          AND j.status = 1 AND NOT j.keyed AND NOT starts_with(r.origin, 'backfill:')
           AND (r.status = 5
                OR w.fire_at + r.delay_ms * interval '1 ms' <= clock_timestamp() + interval '1 s')
           AND (r.start_time IS NOT NULL
