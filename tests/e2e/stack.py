@@ -12,15 +12,28 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 T = TypeVar("T")
 
 PATIENCE: Final = 60.0
+START: Final = 180.0
 LOOK: Final = 0.02
 FINAL: Final = frozenset({"SUCCESS", "FAILED", "TIMED_OUT", "CANCELLED", "SKIPPED"})
 LAMPLIGHTER: Final = Path(sys.executable).with_name("lamplighter")
+SLEEP: Final = {"type": "python", "handler": "builtin.sleep"}
+FAIL: Final = {"type": "python", "handler": "builtin.fail"}
+
+
+def soon(seconds: float) -> str:
+    """So long from now, as a body says it."""
+    return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
+
+
+def instant(shown: str) -> datetime:
+    return datetime.fromisoformat(shown)
 
 
 def until(found: Callable[[], T | None], what: str, seconds: float = PATIENCE) -> T:
@@ -67,7 +80,11 @@ class Stack:
                 stdout=log,
                 stderr=log,
             )
-        self.state: dict[str, Any] = until(self._started, f"up: {self.said()}", 120)
+        try:
+            self.state: dict[str, Any] = until(self._started, "up", START)
+        except AssertionError as late:
+            self.stop()
+            raise AssertionError(f"{late}:\n{self.said()}") from late
 
     def _started(self) -> dict[str, Any] | None:
         if self._process.poll() is not None:
@@ -165,6 +182,21 @@ class Stack:
     def ended(self, job_id: str, count: int = 1) -> list[dict[str, Any]]:
         return self.in_state(job_id, *FINAL, count=count)
 
+    def in_run_state(self, run_id: str, *states: str) -> dict[str, Any]:
+        """This run, once it is in one of these states."""
+        return until(
+            lambda: run if (run := self.run(run_id))["status"] in states else None,
+            f"run {run_id} in {states}: {self.run(run_id)}",
+        )
+
+    def cancel(self, *jobs: str) -> None:
+        for job_id in jobs:
+            answer = self.ask("DELETE", f"/jobs/{job_id}")
+            assert answer.status == 200, answer.text
+
+    def explain(self, job_id: str) -> str:
+        return str(self.get(f"/jobs/{job_id}/explain")["explanation"])
+
     # At the end
 
     def verify(self) -> None:
@@ -190,12 +222,12 @@ class Stack:
 
 
 @contextmanager
-def listening(handler: type[Any]) -> Iterator[str]:
+def listening(handler: type[Any], port: int = 0) -> Iterator[str]:
     """The URL of a small HTTP server of the test's own."""
     import threading
     from http.server import ThreadingHTTPServer
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"

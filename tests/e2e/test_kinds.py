@@ -3,7 +3,11 @@
 import itertools
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from tests.e2e.stack import Stack, until
+
+pytestmark = pytest.mark.usefixtures("checked")
 
 
 def test_an_immediate_job_runs_and_its_result_is_kept(stack: Stack) -> None:
@@ -67,8 +71,8 @@ def test_a_running_job_is_cancelled(stack: Stack) -> None:
 
 def test_it_was_said_that_the_workers_live(stack: Stack) -> None:
     workers = until(
-        lambda: found if len(found := stack.get("/workers")["workers"]) >= 2 else None, "workers"
+        lambda: found if len(found := stack.get("/workers")["workers"]) >= 3 else None, "workers"
     )
 
-    assert {worker["pool"] for worker in workers} == {"default", "tasks"}
+    assert {worker["pool"] for worker in workers} == {"default", "tasks", "eu"}
     assert {worker["status"] for worker in workers} == {"ALIVE"}
