@@ -1,5 +1,6 @@
 """Runs beside the schedule: runNow and backfill."""
 
+from datetime import datetime
 from uuid import uuid4
 
 import pytest
@@ -52,6 +53,22 @@ def test_a_backfill_of_a_past_fire_wakes_at_once(play: Play) -> None:
     woken = play.seen(due.run_id).wake_at
     assert woken is not None
     assert woken <= play.ledger.now()
+
+
+def test_many_past_fires_are_added_together_and_once(play: Play) -> None:
+    job = hourly(play.at(60), policy=Policy(fan_out=("eu", "us")))
+    play.submit(job)
+    fires = [play.at(-seconds) for seconds in (5 * 86_400, 86_401, 86_400, 3600)]
+
+    def add(fires: list[datetime]) -> list[Due]:
+        return play.ledger.add_runs(TENANT, job.job.job_id, "backfill:1", fires)
+
+    added = add(fires)
+    assert sorted(due.due_at for due in added) == sorted(fires * 2)
+    assert all(play.seen(due.run_id).wake_at is not None for due in added)
+    play.start(added[0].run_id)
+    assert set(add(fires)) == set(added[1:])
+    assert add([]) == []
 
 
 def test_a_run_in_every_pool(play: Play) -> None:

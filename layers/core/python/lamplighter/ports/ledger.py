@@ -112,10 +112,15 @@ class Submissions(Protocol):
         """
 
     def add_run(self, tenant: str, job_id: UUID, origin: str, fire: datetime) -> list[Due]:
-        """A run beside the schedule (runNow, backfill), one per pool; same origin, same run.
+        """A run beside the schedule (runNow), one per pool; same origin, same run.
 
         Wakes at once where the fire is past.
         """
+
+    def add_runs(
+        self, tenant: str, job_id: UUID, origin: str, fires: Sequence[datetime]
+    ) -> list[Due]:
+        """The same for many fires at once (backfill), all or nothing."""
 
 
 class Claims(Protocol):

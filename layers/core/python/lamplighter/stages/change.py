@@ -153,7 +153,7 @@ def backfill(
     named = f"{job_id}\0{occasion.key or new_job_id(now)}"
     backfill_id = hashlib.sha256(named.encode()).hexdigest()[:12]
     origin = f"backfill:{backfill_id}:at_once={asked.at_once}"
-    runs = [run for fire in fires for run in desk.ledger.add_run(tenant, job_id, origin, fire)]
+    runs = desk.ledger.add_runs(tenant, job_id, origin, fires)
     desk.tell_queue(runs, now)
     _log.info("backfill %s of job %s: %d fires", origin, job_id, len(fires))
     return Backfill(backfill_id, origin, fires, [run.run_id for run in runs])

@@ -40,11 +40,16 @@ class MemorySubmissions(Transactional):
             return frozenset(each.job.job_id for each in kept)
 
     def add_run(self, tenant: str, job_id: UUID, origin: str, fire: datetime) -> list[Due]:
+        return self.add_runs(tenant, job_id, origin, [fire])
+
+    def add_runs(
+        self, tenant: str, job_id: UUID, origin: str, fires: Sequence[datetime]
+    ) -> list[Due]:
         with self._transaction() as books:
             job = books.job(tenant, job_id)
             if job.status >= JobStatus.CANCELLED:
                 raise JobEnded(f"job {job_id} has ended; submit a new one")
-            runs = new_runs(job, fire, origin=origin)
+            runs = [run for fire in fires for run in new_runs(job, fire, origin=origin)]
             write_down(books, runs)
             return still_scheduled(books, [books.runs[run.run_id] for run in runs])
 

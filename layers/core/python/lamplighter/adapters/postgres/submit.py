@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from lamplighter.adapters.postgres.codec import (
 from lamplighter.adapters.postgres.database import Database, Row
 from lamplighter.adapters.postgres.dependents import judge_blocked
 from lamplighter.adapters.postgres.graph import Graph
-from lamplighter.adapters.postgres.partitions import ensure_days
+from lamplighter.adapters.postgres.partitions import day_of, ensure_days
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain.dependents import (
     SeenUpstream,
@@ -71,9 +72,18 @@ class PostgresSubmissions:
         return self._db.run(lambda cursor: _reject(cursor, refused))
 
     def add_run(self, tenant: str, job_id: UUID, origin: str, fire: datetime) -> list[Due]:
+        return self.add_runs(tenant, job_id, origin, [fire])
+
+    def add_runs(
+        self, tenant: str, job_id: UUID, origin: str, fires: Sequence[datetime]
+    ) -> list[Due]:
+        # Each in a transaction of its own: a year of them is a thousand tables and indexes.
+        for day in sorted({day_of(fire) for fire in fires})[1:]:
+            self._db.run(partial(ensure_days, fires=[day]))
+
         def work(cursor: Cursor[Row]) -> list[Due]:
-            ensure_days(cursor, [fire])
-            return _add_run(cursor, tenant, job_id, origin, fire)
+            ensure_days(cursor, fires)
+            return _add_runs(cursor, tenant, job_id, origin, fires)
 
         return self._db.run(work)
 
@@ -231,16 +241,18 @@ def _block_dependents(
     return judge_blocked(cursor, [run.run_id for run in [*blocked, *own]]).due
 
 
-def _add_run(
-    cursor: Cursor[Row], tenant: str, job_id: UUID, origin: str, fire: datetime
+def _add_runs(
+    cursor: Cursor[Row], tenant: str, job_id: UUID, origin: str, fires: Sequence[datetime]
 ) -> list[Due]:
     job = Graph(cursor).jobs([job_id]).get(job_id)
     if job is None or job.tenant != tenant:
         raise JobNotFound(f"no job {job_id}")
     if job.status >= JobStatus.CANCELLED:
         raise JobEnded(JobEnded.__doc__)
-    runs = new_runs(job, fire, origin=origin)
+    runs = [run for fire in fires for run in new_runs(job, fire, origin=origin)]
     insert_runs(cursor, runs)
     ids = sorted(run.run_id for run in runs)
+    if not ids:
+        return []
     params = {"run_ids": uuids(ids), "first": ids[0], "last": ids[-1]}
     return [row_to_due(row) for row in cursor.execute(_SQL["still_due"], params, binary=True)]
