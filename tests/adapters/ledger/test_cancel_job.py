@@ -134,3 +134,20 @@ def test_a_cancelled_dependent_gets_no_more_runs(play: Play) -> None:
     assert upstream.next_fire is not None
     play.ledger.plan(play.lease(), [play.planned(upstream, [upstream.next_fire])])
     assert [run.state for run in play.runs(job)] == [RunState.CANCELLED]
+
+
+@on_every_version
+def test_fires_that_nobody_planned_in_time_are_told_of(play: Play) -> None:
+    """Every hour, and nobody has planned for three of them; the last is a second old."""
+    submission = hourly(play.at(-3 * 3600 - 1))
+    play.submit(submission)
+
+    play.ledger.cancel_job(TENANT, submission.job.job_id)
+
+    runs = sorted(play.runs(submission), key=lambda run: run.run_id)
+    assert [run.state for run in runs] == [
+        RunState.CANCELLED,
+        RunState.SKIPPED,
+        RunState.CANCELLED,
+    ]
+    assert (runs[1].reason, runs[1].missed_count) == (SkipReason.MISSED_WINDOW, 2)

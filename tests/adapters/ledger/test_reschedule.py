@@ -11,7 +11,7 @@ from lamplighter.domain.errors import JobNotFound, RunNotFound, VersionConflict
 from lamplighter.domain.job import Job, JobStatus
 from lamplighter.domain.policy import Overlap
 from lamplighter.domain.run import Submission, Verdict
-from lamplighter.domain.states import RunState
+from lamplighter.domain.states import RunState, SkipReason
 from tests.adapters.ledger.builders import HOUR, OTHER_TENANT, TENANT, hourly, one_off
 from tests.adapters.ledger.play import Play, run_of
 from tests.adapters.ledger.stores import on_every_version
@@ -167,3 +167,21 @@ def test_an_ordered_job_takes_its_place_in_the_line_again(play: Play) -> None:
     assert play.state(second) is RunState.PARKED
     play.finish(play.only_run(first))
     assert play.state(second) is RunState.SCHEDULED
+
+
+@on_every_version
+def test_fires_of_the_old_schedule_that_nobody_planned_in_time_are_told_of(play: Play) -> None:
+    """Every hour, and nobody has planned for three of them; the last, a second old, may run."""
+    submission = hourly(play.at(-3 * 3600 - 1))
+    play.submit(submission)
+
+    reschedule(play, submission, play.at(600), priority=1)
+
+    runs = sorted(play.runs(submission), key=lambda run: run.run_id)
+    assert [run.state for run in runs] == [
+        RunState.SCHEDULED,
+        RunState.SKIPPED,
+        RunState.SCHEDULED,
+        RunState.SCHEDULED,
+    ]
+    assert (runs[1].reason, runs[1].missed_count) == (SkipReason.MISSED_WINDOW, 2)

@@ -221,8 +221,8 @@ class World:
         known = [self.queue.next_due(), agenda.wake_at, *self._slow.asleep()]
         # What is not in the queue yet is planned and loaded before its time.
         far = self.ledger.page(first_run_id(loaded_to), now + LONGEST_STEP, 1)
-        fires = [fire_of(each.run_id) for each in far] + ([agenda.fire_at] if agenda.fire_at else [])
-        known += [max(fire - AHEAD, now + PLANS_EVERY) for fire in fires]
+        fires = [agenda.fire_at, *(fire_of(each.run_id) for each in far)]
+        known += [max(fire - AHEAD, now + PLANS_EVERY) for fire in fires if fire]
         acts = [self._agenda[0][0]] if self._agenda else []
         return [self._walk_to, now + LONGEST_STEP, *acts, *(each for each in known if each)]
 

@@ -9,6 +9,7 @@ from lamplighter.adapters.memory.books import Books, Standing
 from lamplighter.adapters.memory.dependents import is_awaited, tell_dependents
 from lamplighter.adapters.memory.first_fire import stand_at
 from lamplighter.adapters.memory.graph import keep
+from lamplighter.adapters.memory.past import settle_past
 from lamplighter.adapters.memory.runs import answer, put, remove
 from lamplighter.adapters.memory.transaction import Transactional
 from lamplighter.domain import transitions
@@ -28,6 +29,7 @@ class MemoryChanges(Transactional):
             job = books.job(tenant, job_id)
             if job.status >= JobStatus.CANCELLED:
                 return job
+            settle_past(books, job)
             job = _become(books, job, JobStatus.CANCELLED)
             stand_at(books, job, None)
             stopped = [_stop(books, run) for run in books.runs_of_job(job_id)]

@@ -16,6 +16,7 @@ from lamplighter.adapters.memory.dependents import (
 )
 from lamplighter.adapters.memory.first_fire import place_first_fire
 from lamplighter.adapters.memory.graph import keep, settle
+from lamplighter.adapters.memory.past import settle_past
 from lamplighter.adapters.memory.runs import remove
 from lamplighter.adapters.memory.transaction import Transactional
 from lamplighter.domain.dependents import follow, upstream_ids
@@ -44,6 +45,7 @@ class MemoryReschedule(Transactional):
             after = _succeed(before, job, books.now)
             after = _in_graph(books, before, after)
             _check_dependents(books, before, after)
+            settle_past(books, before)
             keep(books, after)
             _replace_future(books, after, first_fire, next_fire)
             return after

@@ -14,6 +14,7 @@ from lamplighter.adapters.postgres.dependents import tell_dependents
 from lamplighter.adapters.postgres.futures import (
     forget_future,
     forget_own_future,
+    settle_past,
     write_first_runs,
 )
 from lamplighter.adapters.postgres.graph import Graph
@@ -68,6 +69,7 @@ class PostgresChanges:
             if before.version != expected_version:
                 raise VersionConflict(VersionConflict.__doc__)
             after = _admit_change(cursor, before, job)
+            settle_past(cursor, before)
             _replace(cursor, before, after)
             forget_future(cursor, after.job_id)
             write_first_runs(cursor, after, first_fire, next_fire, before.version + 1)
@@ -121,6 +123,7 @@ def _cancel_job(cursor: Cursor[Row], tenant: str, job_id: UUID) -> Job:
     before = _lock(cursor, tenant, job_id)
     if before.status >= JobStatus.CANCELLED:
         return before
+    settle_past(cursor, before)
     _archive(cursor, before)
     cursor.execute(_SQL["set_status"], {"job_id": job_id, "status": int(JobStatus.CANCELLED)})
     forget_own_future(cursor, job_id)

@@ -7,11 +7,14 @@ from uuid import UUID
 from psycopg import Cursor
 
 from lamplighter.adapters.postgres.arrays import uuids
+from lamplighter.adapters.postgres.calendars import calendars_of
 from lamplighter.adapters.postgres.database import Row
 from lamplighter.adapters.postgres.dependents import judge_blocked
 from lamplighter.adapters.postgres.graph import Graph
 from lamplighter.adapters.postgres.keys import Keys
 from lamplighter.adapters.postgres.locked import LockedRuns
+from lamplighter.adapters.postgres.missed import insert_missed
+from lamplighter.adapters.postgres.partitions import ensure_days
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.adapters.postgres.submit import insert_runs
 from lamplighter.domain.dependents import runs_of_dependents, upstream_ids
@@ -19,12 +22,30 @@ from lamplighter.domain.ids import BY_SCHEDULE, first_run_id
 from lamplighter.domain.job import Job
 from lamplighter.domain.policy import ScheduleType
 from lamplighter.domain.run import NewRun, Run, new_runs
-from lamplighter.domain.states import RunState
+from lamplighter.domain.schedule import settle_all
+from lamplighter.domain.states import RunState, SkipReason
+from lamplighter.ports.ledger import Missed
 
 _SQL = queries("change")
 _NOT_YET = (RunState.SCHEDULED, RunState.BLOCKED)
 _OPEN_SINCE = timedelta(days=8)
 _FIRST = UUID(int=0)
+
+
+def settle_past(cursor: Cursor[Row], job: Job) -> None:
+    """Tell of the fires that nobody planned in time, before the schedule changes that had them."""
+    rows = cursor.execute(_SQL["overdue_schedule"], {"job_id": job.job_id}).fetchall()
+    if not rows:
+        return
+    [(next_fire_at, now)] = rows
+    past = settle_all(job.schedule, next_fire_at, now, calendars_of(cursor, job))
+    ensure_days(cursor, {*past.run, *(gap.from_fire for gap in past.missed)})
+    runs = [run for fire in past.run for run in new_runs(job, fire, blocked=bool(job.after))]
+    insert_runs(cursor, runs)
+    reason = SkipReason.MISSED_WINDOW
+    gaps = [Missed(gap.from_fire, gap.to_fire, gap.count, reason) for gap in past.missed]
+    insert_missed(cursor, [(job, gap) for gap in gaps])
+    block_dependents(cursor, [job.job_id])
 
 
 def forget_future(cursor: Cursor[Row], job_id: UUID) -> None:

@@ -7,19 +7,20 @@ from uuid import UUID
 
 from psycopg import Cursor
 
-from lamplighter.adapters.postgres.arrays import instants, ints, texts, uuids
+from lamplighter.adapters.postgres.arrays import instants, ints, uuids
 from lamplighter.adapters.postgres.codec import row_to_due, row_to_job
 from lamplighter.adapters.postgres.database import Database, Row
 from lamplighter.adapters.postgres.dependents import judge_blocked
 from lamplighter.adapters.postgres.futures import block_dependents
 from lamplighter.adapters.postgres.leases import hold_lease
+from lamplighter.adapters.postgres.missed import insert_missed
 from lamplighter.adapters.postgres.partitions import ensure_days
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.adapters.postgres.submit import insert_runs
-from lamplighter.domain.ids import first_run_id, run_id
+from lamplighter.domain.ids import first_run_id
 from lamplighter.domain.run import Due, new_runs
 from lamplighter.domain.states import RunState
-from lamplighter.ports.ledger import Agenda, DueSchedule, Lease, Missed, Planned
+from lamplighter.ports.ledger import Agenda, DueSchedule, Lease, Planned
 from lamplighter.ports.ledger import Cursor as LoadCursor
 
 _SQL = queries("horizon")
@@ -105,7 +106,7 @@ def _plan(cursor: Cursor[Row], lease: Lease, planned: Sequence[Planned]) -> list
         for run in new_runs(each.job, fire, blocked=bool(each.job.after))
     ]
     written = insert_runs(cursor, runs)
-    _insert_missed(cursor, [(each, missed) for each in counted for missed in each.missed])
+    insert_missed(cursor, [(each.job, gap) for each in counted for gap in each.missed])
     fresh = [run for run in runs if run.run_id in written]
     due = [run.as_due() for run in fresh if run.state is RunState.SCHEDULED]
     waiting = [run for run in fresh if run.state is RunState.BLOCKED]
@@ -121,22 +122,3 @@ def _moves(planned: Sequence[Planned]) -> dict[str, Any]:
         "versions": ints(each.version for each in planned),
         "next_fires": instants(each.next_fire_at for each in planned),
     }
-
-
-def _insert_missed(cursor: Cursor[Row], missed: Sequence[tuple[Planned, Missed]]) -> None:
-    rows = [(each.job, pool, gap) for each, gap in missed for pool in each.job.pools]
-    if not rows:
-        return
-    cursor.execute(
-        _SQL["insert_missed"],
-        {
-            "run_ids": uuids(run_id(job.job_id, gap.first, pool) for job, pool, gap in rows),
-            "job_ids": uuids(job.job_id for job, _, _ in rows),
-            "tenants": texts(job.tenant for job, _, _ in rows),
-            "pools": texts(pool for _, pool, _ in rows),
-            "priorities": ints(job.priority for job, _, _ in rows),
-            "reasons": ints(gap.reason for _, _, gap in rows),
-            "missed_tos": instants(gap.last for _, _, gap in rows),
-            "missed_counts": ints(gap.count for _, _, gap in rows),
-        },
-    )

@@ -2,7 +2,13 @@
 
 from lamplighter.domain.schedule.alignment import align
 from lamplighter.domain.schedule.calendars import Calendar, Calendars, Window, validate_calendar
-from lamplighter.domain.schedule.catching_up import LATE_AFTER, Missed, Settlement, catch_up
+from lamplighter.domain.schedule.catching_up import (
+    LATE_AFTER,
+    Missed,
+    Settlement,
+    catch_up,
+    settle_all,
+)
 from lamplighter.domain.schedule.jitter import jitter_ms
 from lamplighter.domain.schedule.model import CalendarUse, Schedule
 from lamplighter.domain.schedule.preview import Transition, transitions
@@ -35,6 +41,7 @@ __all__ = [
     "first_fire",
     "jitter_ms",
     "next_fire",
+    "settle_all",
     "transitions",
     "validate",
     "validate_calendar",

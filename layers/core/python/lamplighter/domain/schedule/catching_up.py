@@ -4,6 +4,7 @@ Fires are counted, not walked, so thirty days of a fire a second cost no more th
 a fire a day.
 """
 
+import sys
 from datetime import datetime, timedelta
 from itertools import islice
 
@@ -63,6 +64,22 @@ def catch_up(
         missed=missed,
         next_fire_at=None if upcoming is None else from_ms(upcoming),
         more=upcoming is not None and upcoming < cutoff,
+    )
+
+
+def settle_all(
+    schedule: Schedule, next_fire_at: datetime, now: datetime, calendars: Calendars = ()
+) -> Settlement:
+    """Settle every fire up to `now`, the punctual ones too: the schedule ends here, or changes."""
+    late = catch_up(schedule, next_fire_at, now, page=sys.maxsize, calendars=calendars)
+    line, last = timeline(schedule, calendars), to_ms(now)
+    punctual = () if late.next_fire_at is None else walk(line, to_ms(late.next_fire_at) - 1, last)
+    upcoming = line.next(last)
+    return Settlement(
+        run=(*late.run, *(from_ms(fire) for fire in punctual)),
+        missed=late.missed,
+        next_fire_at=None if upcoming is None else from_ms(upcoming),
+        more=False,
     )
 
 
