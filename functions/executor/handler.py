@@ -1,6 +1,7 @@
 """Executor: runs what is due. After the watcher on a job's way; the recorder comes next."""
 
 import logging
+import sys
 from typing import Any
 
 from lamplighter import wiring
@@ -15,6 +16,9 @@ _MARGIN_SECONDS = 10.0
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """A batch of runs in; out those that found no place, to be delivered again."""
+    if wiring.runner().exhausted:
+        # Lambda replaces a process that has ended, and delivers the batch to the next one.
+        sys.exit("too many handlers hang past their deadline; this process makes room for another")
     read = read_each(decode_event(event), read_run)
     for record, why in read.unreadable:
         wiring.bus().publish([dead_letter(record, why, "executor")])

@@ -3,7 +3,7 @@
 Its rules are the mapping's. One batch of a partition at a time. What a handler names as failed
 comes again, with everything behind it, for as long as it takes. A handler that raises is broken by
 its batch: the batch is halved until a single record is left, and that one, after a few tries,
-becomes a dead letter.
+becomes a dead letter. A handler that exits ends the process, and its batch goes to the next one.
 """
 
 import importlib
@@ -89,6 +89,9 @@ class Mapping:
     def _deliver_apart(self, batch: list[Record]) -> None:
         try:
             self._deliver(batch)
+        except SystemExit as wanted:  # Lambda would replace the process; here the stack does
+            _log.warning("%s ends: %s", self._mapped.function, wanted)
+            self.stop()
         except Exception:  # noqa: BLE001 - the other partitions go on
             _log.exception("a batch of %s could not be settled", self._mapped.function)
         finally:

@@ -93,6 +93,16 @@ def test_without_the_ledger_a_run_waits_and_is_claimed_when_it_is_back(place: At
     assert place.ended(1) == {"good"}
 
 
+def test_past_saving_it_ends_by_itself_and_another_takes_its_place(place: Attending) -> None:
+    place.runner.close()
+    place.thread.join(PATIENCE)
+
+    place.put(*place.due("good"))
+
+    assert not place.thread.is_alive()
+    assert place.unsettled() == 1
+
+
 def test_told_to_stop_it_lets_what_runs_come_to_its_end(place: Attending) -> None:
     place.put(*place.due("slow", pool="tasks"))
     assert place.started.wait(PATIENCE)

@@ -36,6 +36,18 @@ def test_a_batch_is_claimed_run_and_reported() -> None:
     assert len(place.ledger.marked) == len(place.ledger.claims)
 
 
+def test_a_worker_that_is_past_saving_claims_nothing_and_waits_for_nothing() -> None:
+    place = Workplace()
+    place.does("good", lambda _: "done")
+    messages = place.due("good", 3)
+    place.runner.close()
+
+    executed = place.executor.execute(messages)
+
+    assert (executed.claimed, executed.left) == (0, messages)
+    assert place.ledger.claims == []
+
+
 def test_no_more_is_claimed_than_can_start_now() -> None:
     place = Workplace(places=2)
     release, started = threading.Event(), threading.Semaphore(0)

@@ -172,6 +172,23 @@ def test_apart_a_slow_partition_holds_up_no_other(bus: MemoryBus) -> None:
     assert unsettled(bus) == 0
 
 
+def test_a_function_that_exits_ends_the_mapping_and_its_batch_goes_to_the_next(
+    bus: MemoryBus,
+) -> None:
+    def leave(_: bytes) -> bool:
+        raise SystemExit("worn out")
+
+    put(bus, b"one")
+    leaving = Mapping(Mapped("f", "g", (TOPIC.name,), apart=True), bus, Function(leave))
+    leaving.serve(PATIENCE)  # returns, though nobody has told it to
+
+    function = Function(lambda _: True)
+    with serving(bus, function, apart=True):
+        function.saw(b"one")
+
+    assert (unsettled(bus), letters(bus)) == (0, [])
+
+
 def test_every_function_reads_topics_that_exist() -> None:
     from lamplighter.contracts.topics import all_topics
 

@@ -36,10 +36,10 @@ class Worker:
         self._stopping.set()
 
     def attend(self, grace_seconds: float) -> None:
-        """Work until told to stop; then what runs has so long to end."""
+        """Work until told to stop, or past saving; then what runs has so long to end."""
         reporting = threading.Thread(target=self._report, name="report", daemon=True)
         reporting.start()
-        while not self._stopping.is_set():
+        while not (self._stopping.is_set() or self._runner.exhausted):
             self._turn()
         self._runner.close()
         end = time.monotonic() + grace_seconds

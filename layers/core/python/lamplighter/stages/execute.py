@@ -44,14 +44,17 @@ class Executor:
         self._appetite = Appetite()
 
     def execute(self, messages: Sequence[RunMessage], seconds: float = math.inf) -> Executed:
-        """Returns when all of it has ended; what found no place in `seconds` is left."""
+        """Returns when all of it has ended; what found no place in `seconds` is left.
+
+        So is what comes to a worker that is past saving.
+        """
         work = self._work()
         result = Executed()
         refused: Counter[str] = Counter()
         rest = list(messages)
         end = self._steady() + seconds
         while rest or work.open:
-            if rest and self._steady() > end:
+            if rest and (self._steady() > end or self._runner.exhausted):
                 result.left, rest = rest, []
             elif rest and (room := self._appetite.room(self._runner.free)):
                 chunk, rest = rest[:room], rest[room:]
