@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import bus, ledger, next_fire, queue, run_stage
+from benchmarks import bus, idle, ledger, next_fire, queue, run_stage
 from benchmarks.report import Row, as_json, table
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
@@ -14,6 +14,8 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "queue": queue.measure,
     "bus": bus.measure,
     "ledger": ledger.measure,
+    "idle": idle.measure,
+    "idle_kafka": idle.measure_kafka,
 }
 
 
