@@ -1,5 +1,6 @@
 """A graph at once: keys inside, ids outside, all or nothing."""
 
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -72,3 +73,21 @@ def test_a_bad_graph_is_refused_in_its_own_words(
     assert (refused.status, refused.error["field"]) == (422, field), refused.body
     assert words in refused.error["message"]
     assert world.call("GET", "/jobs").body["jobs"] == []
+
+
+UPSTREAMS = [str(UUID(int=n)) for n in range(500)]
+TOO_DENSE = [
+    ("/workflows", {"jobs": [{"name": f"job {n}", "after": UPSTREAMS} for n in range(101)]}),
+    ("/jobs/batch", {"jobs": [{"name": "a", "dependencies": UPSTREAMS} for _ in range(101)]}),
+    ("/jobs", {"name": "a", "after": UPSTREAMS, "items": [None] * 101}),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), TOO_DENSE)
+def test_a_submission_has_edges_that_can_be_counted(
+    world: World, path: str, body: dict[str, Any]
+) -> None:
+    refused = world.call("POST", path, body)
+
+    assert (refused.status, refused.body["error"]["code"]) == (422, "invalid_graph")
+    assert "50,500 upstreams; give 50,000" in refused.body["error"]["message"]

@@ -21,6 +21,7 @@ MOST_TAGS: Final = 50
 MOST_POOLS: Final = 20
 MOST_UPSTREAMS: Final = 1000
 MOST_JOBS: Final = 10_000
+MOST_EDGES: Final = 50_000
 # A day of leeway for offsets at either end.
 FIRST_YEAR: Final = 1970
 LAST_YEAR: Final = 9990

@@ -1,13 +1,13 @@
 """A whole graph of jobs in one body: its jobs name each other by keys that mean nothing outside."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 from uuid import UUID
 
 import msgspec
 
-from lamplighter.contracts.http_checks import MOST_JOBS, check_text
-from lamplighter.contracts.jobs import Edge, WorkflowBody, WorkflowJobBody
+from lamplighter.contracts.http_checks import MOST_EDGES, MOST_JOBS, check_text
+from lamplighter.contracts.jobs import Edge, JobBody, WorkflowBody, WorkflowJobBody
 from lamplighter.domain.errors import InvalidGraph, InvalidJob
 from lamplighter.domain.graph import topological_order
 
@@ -32,6 +32,17 @@ def keys_of(workflow: WorkflowBody) -> list[str]:
 def check_count(jobs: int, field: str = "jobs") -> None:
     if not 1 <= jobs <= MOST_JOBS:
         raise InvalidJob(field, f"there are {jobs:,}; give 1 to {MOST_JOBS:,}")
+
+
+def check_edges(bodies: Iterable[JobBody]) -> None:
+    """Before any of them is looked at: a short body can mean millions."""
+    edges = sum(len(body.after or ()) + len(body.dependencies or ()) for body in bodies)
+    if edges > MOST_EDGES:
+        raise InvalidGraph(
+            "after",
+            f"the jobs name {edges:,} upstreams; give {MOST_EDGES:,} in all at most, or let one"
+            " job wait for many and the others for it",
+        )
 
 
 def check_cycles(workflow: WorkflowBody, keys: list[str]) -> None:

@@ -18,7 +18,14 @@ from lamplighter.contracts.http_checks import check_text
 from lamplighter.contracts.http_decode import decode, decode_batch
 from lamplighter.contracts.http_job import new_job
 from lamplighter.contracts.http_keys import REPLAYED, Sender, sender_of
-from lamplighter.contracts.http_workflow import at, check_count, check_cycles, keys_of, resolved
+from lamplighter.contracts.http_workflow import (
+    at,
+    check_count,
+    check_cycles,
+    check_edges,
+    keys_of,
+    resolved,
+)
 from lamplighter.contracts.jobs import JobBody, NewJobBody, WorkflowBody, given
 from lamplighter.domain.errors import (
     InvalidJob,
@@ -96,6 +103,7 @@ def accept_items(desk: Desk, sender: Sender, body: NewJobBody) -> tuple[UUID, Re
 def accept_workflow(desk: Desk, sender: Sender, workflow: WorkflowBody) -> tuple[UUID, Receipt]:
     """A graph at once. Its jobs name each other by keys, which become ids here."""
     keys = keys_of(workflow)
+    check_edges(workflow.jobs)
     check_cycles(workflow, keys)
     now = desk.now()
     workflow_id = sender.job_id(now, "workflow")
@@ -113,6 +121,7 @@ def accept_workflow(desk: Desk, sender: Sender, workflow: WorkflowBody) -> tuple
 
 
 def _submit(desk: Desk, sender: Sender, drafts: Sequence[Draft], now: datetime) -> Receipt:
+    check_edges(draft.body for draft in drafts)
     job_ids = [draft.job_id for draft in drafts]
     try:
         submissions = _prepared(desk, sender, drafts, now)
