@@ -122,6 +122,27 @@ def test_if_match_guards_an_edit(world: World) -> None:
     assert world.call(*put, headers={"If-Match": "x"}).status == 422
 
 
+def test_an_edit_without_a_version_outlasts_all_the_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id = world.call.submit()
+    others, reschedule = iter(range(2, 33)), world.ledger.reschedule
+
+    def overtaken(job: Job, **rest: Any) -> Job:
+        number = next(others, None)
+        if number is not None:
+            before = _job(world, job_id)
+            other = msgspec.structs.replace(before, name=f"edit {number}")
+            first, later = rest["first_fire"], rest["next_fire"]
+            reschedule(other, expected_version=before.version, first_fire=first, next_fire=later)
+        return reschedule(job, **rest)
+
+    monkeypatch.setattr(world.ledger, "reschedule", overtaken)
+
+    job = _put(world, job_id, priority=1)
+    assert (job.name, job.priority, job.version) == ("edit 32", 1, 33)
+
+
 def test_a_cancelled_job_is_not_changed(world: World) -> None:
     job_id = world.call.submit()
     world.call("DELETE", f"/jobs/{job_id}")

@@ -29,7 +29,8 @@ from lamplighter.stages.desk import SOON, Desk, Timing, Timings, fires_from
 from lamplighter.stages.once import Occasion, once
 
 _log = logging.getLogger("lamplighter.change")
-_TRIES: Final = 3
+# Each one that fails is an edit of somebody else that went through: as many may ask at once.
+_TRIES: Final = 64
 # Our clock is the ledger's, give or take a few milliseconds. A fire of this moment must not fall
 # between what the ledger removes as future and what we think comes next; written twice it is one.
 _CLOCK_MARGIN: Final = timedelta(seconds=1)
