@@ -1,0 +1,83 @@
+"""A herd: 60,000 jobs that are due at one instant. All run, each once, and the checker agrees.
+
+On Streams, for time's sake; over Kafka by hand.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from lamplighter.domain.ids import first_run_id
+from tests.e2e.stack import Stack, until
+
+pytestmark = pytest.mark.xdist_group("herd")
+
+HERD = 60_000
+# By hand: HERD_BUS=kafka.
+BUS = os.environ.get("HERD_BUS", "streams")
+BATCH = 2_000
+LEAD_SECONDS = 10.0
+LOOK_SECONDS = 1.0
+PATIENCE_SECONDS = 300.0
+NOOP = {"type": "python", "handler": "builtin.noop"}
+
+
+@pytest.fixture
+def fresh_stack() -> Iterator[Stack]:
+    with (
+        tempfile.TemporaryDirectory(prefix="lamplighter-") as folder,
+        Stack(Path(folder) / "data", bus=BUS) as running,
+    ):
+        yield running
+
+
+def _submit(stack: Stack, at: datetime, count: int) -> None:
+    job = {"name": "sheep", "schedule_type": "FUTURE", "schedule_time": at.isoformat()}
+    answer = stack.ask("POST", "/jobs/batch", {"jobs": [job | {"target": NOOP}] * count})
+    assert answer.status == 201, answer.text
+
+
+def _seen(conn: psycopg.Connection[Any], at: datetime) -> tuple[Any, ...]:
+    """How many runs there are, how many succeeded, how many were claimed once; the first start."""
+    row = conn.execute(
+        "SELECT count(*), count(*) FILTER (WHERE status = 10), count(*) FILTER (WHERE fence = 1),"
+        " min(start_time) FROM job_runs WHERE run_id >= %s AND run_id < %s",
+        [first_run_id(at), first_run_id(at + timedelta(milliseconds=1))],
+    ).fetchone()
+    assert row is not None
+    return tuple(row)
+
+
+def _have_ended(conn: psycopg.Connection[Any], at: datetime) -> bool:
+    """Asked rarely: to count the herd is work, too, and it has better things to do."""
+    time.sleep(LOOK_SECONDS)
+    return bool(_seen(conn, at)[1] == HERD)
+
+
+def test_a_herd_due_at_one_instant_runs_once_each(fresh_stack: Stack) -> None:
+    # Far enough ahead that all of it is in the queue by then, however slow the machine.
+    paces = []
+    for _ in range(3):
+        began = datetime.now(UTC)
+        _submit(fresh_stack, began + timedelta(hours=1), BATCH)
+        paces.append(datetime.now(UTC) - began)
+    ahead = min(paces) * 1.5 * (HERD / BATCH) + timedelta(seconds=LEAD_SECONDS)
+    at = datetime.now(UTC).replace(microsecond=0) + ahead
+    for _ in range(HERD // BATCH):
+        _submit(fresh_stack, at, BATCH)
+
+    with psycopg.connect(fresh_stack.database_url, autocommit=True) as conn:
+        until(lambda: _have_ended(conn, at), "all have ended", PATIENCE_SECONDS)
+        runs, succeeded, claimed_once, first_start = _seen(conn, at)
+
+    assert (runs, succeeded, claimed_once) == (HERD, HERD, HERD)
+    assert first_start is not None
+    assert first_start >= at
+    fresh_stack.verify()
