@@ -26,7 +26,8 @@ def test_one_submission_from_many_is_written_once(play: Play) -> None:
         submission = one_off(play.at(60), fingerprint=fingerprint)
         accepted = at_once(play.submit, [submission] * THREADS)
         assert sum(len(each.created) for each in accepted) == 1
-        assert sum(len(each.runs) for each in accepted) == 1
+        # Everybody is told of the run, to tell the queue of it: whoever wrote it may be dead.
+        assert len({run.run_id for each in accepted for run in each.runs}) == 1
         assert len(play.runs(submission)) == 1
 
 

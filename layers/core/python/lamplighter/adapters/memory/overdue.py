@@ -53,9 +53,16 @@ def _overdue(books: Books) -> list[Run]:
 
 
 def _blocked(books: Books) -> list[UUID]:
-    """Those whose time has come: their upstreams may have ended, and the word of it been lost."""
-    runs = books.runs.values()
-    return [r.run_id for r in runs if r.state is RunState.BLOCKED and r.fire_at <= books.now]
+    """Those whose time has come: their upstreams may have ended, and the word of it been lost.
+
+    Of those that have waited too long, `_overdue` has as many as are settled at once.
+    """
+    runs = [run for run in books.runs.values() if run.state is RunState.BLOCKED]
+    return [
+        run.run_id
+        for run in runs
+        if run.fire_at <= books.now and (run.wake_at is None or run.wake_at > books.now)
+    ]
 
 
 def _give_up(books: Books, run: Run) -> Run:
