@@ -73,6 +73,15 @@ def test_schedules_of_all_kinds(world: World) -> None:
     assert report.lateness.max <= 10_000
 
 
+@pytest.mark.parametrize("bound", ["since", "until"])
+def test_a_window_that_begins_or_ends_within_a_fires_millisecond(world: World, bound: str) -> None:
+    world.cron("* * * * *")
+    world.pass_minutes(5, step=timedelta(seconds=10))
+
+    within = NOON + 2 * MINUTE + timedelta(microseconds=300)
+    assert world.found(**{bound: within}) == set()
+
+
 def test_jitter_delays_and_fan_out_multiplies(world: World) -> None:
     job = world.cron(
         timing={"jitter_seconds": 30}, pool="a", policy=Policy(fan_out=("a", "b", "c"))

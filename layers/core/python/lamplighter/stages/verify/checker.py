@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
+from lamplighter.domain.ids import epoch_ms, instant_of
 from lamplighter.ports.ledger_history import LedgerHistory
 from lamplighter.stages.verify import endings, fires, limits, starts, upstreams, waiting
 from lamplighter.stages.verify.case import Case, Window
@@ -51,7 +52,8 @@ def verify(
 ) -> Report:
     """Check every fire in [since, until) that is past and whose history is still kept."""
     now, kept_since = history.now(), history.kept_since()
-    window = Window(max(since, kept_since), min(until, now), now, kept_since, grace)
+    first, end = (_whole(bound) for bound in (max(since, kept_since), min(until, now)))
+    window = Window(first, end, now, kept_since, grace)
     book, holdings, lateness = Book(RULES), Holdings(), Lateness()
     jobs = runs = 0
     for case in Reader(history, window).cases(tenant):
@@ -74,6 +76,11 @@ def verify(
         lateness=lateness.own(),
         excused=lateness.excused(),
     )
+
+
+def _whole(bound: datetime) -> datetime:
+    """As fires and run ids are: else a fire of the last millisecond has no run that is read."""
+    return instant_of(epoch_ms(bound))
 
 
 def _strays(history: LedgerHistory, window: Window, tenant: str | None) -> Verdicts:
