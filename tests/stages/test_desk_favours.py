@@ -16,7 +16,7 @@ from lamplighter.domain.run import Ticket
 from lamplighter.domain.states import RunState
 from lamplighter.ports.queue import Counts, Depth, QueueUnavailable
 from lamplighter.ports.rollups import Rollup
-from lamplighter.stages.aftermath import Aftermath, Folded, Seen
+from lamplighter.stages.aftermath import Aftermath, Folded, seen
 from lamplighter.stages.alert import Alarm
 from tests.functions.world import NOON, World
 from tests.stages.recording import FragileBus
@@ -43,7 +43,7 @@ class Shop(World):
     def remember(self, event: JobEvent) -> None:
         """As the recorder does."""
         aftermath = Aftermath(self.ledger, FragileBus(), self.cache, Alarm([]), None)
-        aftermath.follow(Folded([Seen(event, None)]))
+        aftermath.follow(Folded([seen(event, None)]))
 
     def start(self, run_id: UUID) -> JobEvent:
         [claimed] = self.ledger.claim("w1", UUID(int=7), [Ticket(run_id, 0)]).claimed

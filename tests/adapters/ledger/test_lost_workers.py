@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from lamplighter.domain.job import Policy
 from lamplighter.domain.policy import OnAmbiguous
-from lamplighter.domain.run import Recorded, Verdict
+from lamplighter.domain.run import Recorded, Settled, Verdict
 from lamplighter.domain.states import RunState, SkipReason
 from tests.adapters.ledger.builders import TENANT, following, one_off
 from tests.adapters.ledger.play import ANY_SILENCE, Play
@@ -132,6 +132,7 @@ def test_whoever_waits_for_a_run_that_its_losses_ended_is_told_at_once(play: Pla
     dependent = following(upstream)
     play.submit(upstream, dependent)
     run = play.only_run(upstream)
+    lost: list[Settled] = []
     for _ in range(5):
         play.start(run)
         lost = play.ledger.requeue_lost(ANY_SILENCE)

@@ -1,6 +1,7 @@
 """What has waited too long is ended by the sweep; what is held can be decided by a person."""
 
 import time
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -85,7 +86,7 @@ def test_a_parked_run_does_not_wait_past_its_expiry(play: Play) -> None:
 
 
 def test_whoever_waits_for_a_parked_run_that_expires_is_told_at_once(play: Play) -> None:
-    limit = {"concurrency_key": "printer", "max_concurrency": 1}
+    limit: dict[str, Any] = {"concurrency_key": "printer", "max_concurrency": 1}
     play.start(play.due(**limit))
     waiting = one_off(play.at(-1), start_deadline_seconds=2, **limit)
     dependent = following(waiting)

@@ -17,7 +17,13 @@ from psycopg.errors import DeadlockDetected
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
-from lamplighter.adapters.postgres.database import Bounds, Database, Row, _configure
+from lamplighter.adapters.postgres.database import (
+    Bounds,
+    Database,
+    PatientConnection,
+    Row,
+    _configure,
+)
 from lamplighter.adapters.postgres.ledger import PostgresLedger
 
 RV = TypeVar("RV")
@@ -57,7 +63,7 @@ class Gate:
             self.changed.notify_all()
 
 
-class SteppedConnection(Connection[Row]):
+class SteppedConnection(PatientConnection):
     gate: Gate | None = None
 
     def wait(self, gen: PQGen[RV], *args: Any, **kwargs: Any) -> RV:
