@@ -2,15 +2,17 @@
 
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from lamplighter.domain.policy import CatchUp, CatchUpPolicy
 from lamplighter.domain.run import Refusal, Run, Submission, Verdict
-from lamplighter.domain.schedule import Calendar, CalendarUse, Window
+from lamplighter.domain.schedule import Calendar, CalendarUse, Window, jitter_ms
 from lamplighter.domain.states import RunState, SkipReason
 from tests.adapters.ledger.builders import TENANT, following, hourly, one_off
 from tests.adapters.ledger.play import ANY_SILENCE, Play
+from tests.adapters.ledger.stores import on_every_version
 
 
 def starts(play: Play, run: Run, worker: str = "w1") -> bool:
@@ -104,6 +106,29 @@ def test_catch_up_decides_about_late_fires(play: Play, case: str) -> None:
         assert starts(play, run)
     else:
         assert refused(play, run) is SkipReason.MISSED_WINDOW
+
+
+def held_back(play: Play, due_ago: float, policy: CatchUp) -> Run:
+    """Its fire is long past, a later one too, but jitter made it due only so many seconds ago."""
+    job_id = uuid4()
+    timing: dict[str, Any] = {"catch_up": CatchUpPolicy(policy), "jitter_seconds": 86_400}
+    schedule = hourly(play.at(), timing=timing).job.schedule
+    delay = jitter_ms(job_id, schedule) / 1000
+    return play.submitted(hourly(play.at(-delay - due_ago), timing=timing, job_id=job_id))
+
+
+@on_every_version
+@pytest.mark.parametrize("policy", CatchUp)
+def test_a_fire_that_jitter_holds_back_is_late_by_when_it_was_due(
+    play: Play, policy: CatchUp
+) -> None:
+    assert starts(play, held_back(play, 20, policy))
+
+
+def test_a_fire_that_jitter_held_back_can_be_late_nevertheless(play: Play) -> None:
+    assert refused(play, held_back(play, 70, CatchUp.NONE)) is SkipReason.MISSED_WINDOW
+    assert starts(play, held_back(play, 70, CatchUp.LATEST))
+    assert refused(play, held_back(play, 3700, CatchUp.LATEST)) is SkipReason.MISSED_WINDOW
 
 
 def test_a_calendar_decides_which_fire_is_the_latest(play: Play) -> None:

@@ -72,9 +72,15 @@ def _skip_reason(
     if end is not None and now >= end:
         return SkipReason.EXPIRED
     # Waiting for an upstream or for a slot is not missing a fire.
-    if scheduled and not run.excused and is_missed(job.schedule, run.fire_at, now, calendars):
+    if scheduled and not run.excused and _missed(run, job, now, calendars):
         return SkipReason.MISSED_WINDOW
     return None
+
+
+def _missed(run: Run, job: Job, now: datetime, calendars: Mapping[str, Calendar]) -> bool:
+    """By when it was due: to a run that jitter delays, it is as much earlier as the delay."""
+    delay = run.due_at - run.fire_at
+    return is_missed(job.schedule, run.fire_at, now - delay, calendars)
 
 
 def expiry(run: Run, job: Job) -> datetime | None:

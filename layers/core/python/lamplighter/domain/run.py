@@ -187,13 +187,21 @@ def new_runs(
     job: Job, fire: datetime, *, origin: str = BY_SCHEDULE, blocked: bool = False
 ) -> list[NewRun]:
     """One run per pool for this fire. Only the schedule's fires are delayed by jitter."""
-    delayed = origin == BY_SCHEDULE and job.schedule.jitter_seconds > 0
-    delay = jitter_ms(job.job_id, job.schedule) if delayed else 0
+    delay = _delay_ms(job) if origin == BY_SCHEDULE else 0
     state = RunState.BLOCKED if blocked else RunState.SCHEDULED
     return [
         NewRun(run_id(job.job_id, fire, pool, origin), job, pool, fire, state, origin, delay)
         for pool in job.pools
     ]
+
+
+def delay_of(job: Job) -> timedelta:
+    """By how much jitter makes its runs due later than they fire."""
+    return timedelta(milliseconds=_delay_ms(job))
+
+
+def _delay_ms(job: Job) -> int:
+    return jitter_ms(job.job_id, job.schedule) if job.schedule.jitter_seconds > 0 else 0
 
 
 class Submission(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import Final
 
 from lamplighter.contracts.messages import JobEvent
 from lamplighter.domain.errors import LedgerUnavailable
-from lamplighter.domain.run import Due
+from lamplighter.domain.run import Due, delay_of
 from lamplighter.domain.schedule import Calendar, catch_up, fires_between, next_fire
 from lamplighter.domain.states import SkipReason
 from lamplighter.ports.ledger import DueSchedule, Lease, Ledger, Missed, Planned
@@ -62,7 +62,8 @@ def plan_one(
 ) -> Planned:
     """What to write for one schedule: late fires as catch-up says, then those up to `until`."""
     job, schedule = due.job, due.job.schedule
-    late = catch_up(schedule, due.next_fire_at, now, page=_FIRES_AT_ONCE, calendars=calendars)
+    due_by = now - delay_of(job)  # jitter makes each fire due so much later
+    late = catch_up(schedule, due.next_fire_at, due_by, page=_FIRES_AT_ONCE, calendars=calendars)
     fires, upcoming = list(late.run), late.next_fire_at
     if upcoming is not None and upcoming < until and not late.more:
         fires += fires_between(schedule, upcoming, until, _FIRES_AT_ONCE, calendars)

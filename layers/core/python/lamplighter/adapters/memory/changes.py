@@ -29,7 +29,6 @@ class MemoryChanges(Transactional):
             job = books.job(tenant, job_id)
             if job.status >= JobStatus.CANCELLED:
                 return job
-            settle_past(books, job)
             job = _become(books, job, JobStatus.CANCELLED)
             stand_at(books, job, None)
             stopped = [_stop(books, run) for run in books.runs_of_job(job_id)]
@@ -80,6 +79,7 @@ def _switch(books: Books, job: Job, status: JobStatus) -> Job:
 
 
 def _become(books: Books, job: Job, status: JobStatus) -> Job:
+    settle_past(books, job)
     changed = msgspec.structs.replace(
         job, status=status, version=job.version + 1, updated_at=books.now
     )

@@ -113,9 +113,17 @@ def _set(cursor: Cursor[Row], tenant: str, job_id: UUID, status: JobStatus) -> J
         raise JobEnded(JobEnded.__doc__)
     if before.status is status:
         return before
+    past = settle_past(cursor, before)
     _archive(cursor, before)
     cursor.execute(_SQL["set_status"], {"job_id": job_id, "status": int(status)})
-    cursor.execute(_SQL["follow_version"], {"job_id": job_id, "version": before.version + 1})
+    params = {"job_id": job_id, "version": before.version + 1}
+    if past is None:
+        cursor.execute(_SQL["follow_version"], params)
+    elif past.next_fire_at is None:
+        cursor.execute(_SQL["delete_schedule"], params)
+    else:
+        given = params | {"tenant": tenant, "next_fire_at": past.next_fire_at}
+        cursor.execute(_SQL["insert_schedule"], given)
     return _lock(cursor, tenant, job_id)
 
 

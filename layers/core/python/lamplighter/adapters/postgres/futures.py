@@ -20,10 +20,11 @@ from lamplighter.adapters.postgres.submit import insert_runs
 from lamplighter.domain.dependents import runs_of_dependents, upstream_ids
 from lamplighter.domain.ids import BY_SCHEDULE, first_run_id
 from lamplighter.domain.job import Job
+from lamplighter.domain.lag import lag_of
 from lamplighter.domain.policy import ScheduleType
 from lamplighter.domain.run import NewRun, Run, new_runs
-from lamplighter.domain.schedule import settle_all
-from lamplighter.domain.states import RunState, SkipReason
+from lamplighter.domain.schedule import Settlement
+from lamplighter.domain.states import RunState
 from lamplighter.ports.ledger import Missed
 
 _SQL = queries("change")
@@ -32,20 +33,26 @@ _OPEN_SINCE = timedelta(days=8)
 _FIRST = UUID(int=0)
 
 
-def settle_past(cursor: Cursor[Row], job: Job) -> None:
-    """Tell of the fires that nobody planned in time, before the schedule changes that had them."""
+def settle_past(cursor: Cursor[Row], job: Job) -> Settlement | None:
+    """Tell of the fires that nobody planned in time, before the schedule changes that had them.
+
+    None: there were none.
+    """
     rows = cursor.execute(_SQL["overdue_schedule"], {"job_id": job.job_id}).fetchall()
     if not rows:
-        return
+        return None
     [(next_fire_at, now)] = rows
-    past = settle_all(job.schedule, next_fire_at, now, calendars_of(cursor, job))
+    lag = lag_of(job, next_fire_at, now, calendars_of(cursor, job))
+    past = lag.settled
     ensure_days(cursor, {*past.run, *(gap.from_fire for gap in past.missed)})
     runs = [run for fire in past.run for run in new_runs(job, fire, blocked=bool(job.after))]
     insert_runs(cursor, runs)
-    reason = SkipReason.MISSED_WINDOW
-    gaps = [Missed(gap.from_fire, gap.to_fire, gap.count, reason) for gap in past.missed]
+    gaps = [Missed(gap.from_fire, gap.to_fire, gap.count, lag.reason) for gap in past.missed]
     insert_missed(cursor, [(job, gap) for gap in gaps])
-    block_dependents(cursor, [job.job_id])
+    waiting = [run for run in runs if run.state is RunState.BLOCKED]
+    waiting += block_dependents(cursor, [job.job_id])
+    judge_blocked(cursor, [run.run_id for run in waiting])
+    return past
 
 
 def forget_future(cursor: Cursor[Row], job_id: UUID) -> None:

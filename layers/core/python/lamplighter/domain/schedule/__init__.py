@@ -7,6 +7,7 @@ from lamplighter.domain.schedule.catching_up import (
     Missed,
     Settlement,
     catch_up,
+    pass_over,
     settle_all,
 )
 from lamplighter.domain.schedule.jitter import jitter_ms
@@ -41,6 +42,7 @@ __all__ = [
     "first_fire",
     "jitter_ms",
     "next_fire",
+    "pass_over",
     "settle_all",
     "transitions",
     "validate",

@@ -51,7 +51,8 @@ def catch_up(
     """Settle the fires from `next_fire_at` on that are more than a minute late at `now`.
 
     `page` bounds how many runs one call returns. Fires less late than that are not touched: they
-    are planned as usual, and `next_fire_at` points to the first of them.
+    are planned as usual, and `next_fire_at` points to the first of them. Late is who is late by
+    when it was due: where jitter adds to each fire, take that from `now`.
     """
     line = timeline(schedule, calendars)
     start, cutoff = to_ms(next_fire_at), to_ms(now - LATE_AFTER)
@@ -68,16 +69,35 @@ def catch_up(
 
 
 def settle_all(
-    schedule: Schedule, next_fire_at: datetime, now: datetime, calendars: Calendars = ()
+    schedule: Schedule,
+    next_fire_at: datetime,
+    now: datetime,
+    calendars: Calendars = (),
+    *,
+    delay: timedelta = timedelta(0),
 ) -> Settlement:
     """Settle every fire up to `now`, the punctual ones too: the schedule ends here, or changes."""
-    late = catch_up(schedule, next_fire_at, now, page=sys.maxsize, calendars=calendars)
+    late = catch_up(schedule, next_fire_at, now - delay, page=sys.maxsize, calendars=calendars)
     line, last = timeline(schedule, calendars), to_ms(now)
     punctual = () if late.next_fire_at is None else walk(line, to_ms(late.next_fire_at) - 1, last)
     upcoming = line.next(last)
     return Settlement(
         run=(*late.run, *(from_ms(fire) for fire in punctual)),
         missed=late.missed,
+        next_fire_at=None if upcoming is None else from_ms(upcoming),
+        more=False,
+    )
+
+
+def pass_over(
+    schedule: Schedule, next_fire_at: datetime, now: datetime, calendars: Calendars = ()
+) -> Settlement:
+    """Let none of the fires from `next_fire_at` up to `now` run."""
+    line, last = timeline(schedule, calendars), to_ms(now)
+    upcoming = line.next(last)
+    return Settlement(
+        run=(),
+        missed=_missed(line, to_ms(next_fire_at), last + 1),
         next_fire_at=None if upcoming is None else from_ms(upcoming),
         more=False,
     )

@@ -8,6 +8,7 @@ from lamplighter.domain.job import Job, JobStatus
 from lamplighter.domain.judge import LATE_GRACE, expiry
 from lamplighter.domain.policy import Overlap
 from lamplighter.domain.run import Attempt, Run
+from lamplighter.domain.slots import is_backfill
 from lamplighter.domain.states import RunState, SkipReason
 from lamplighter.stages.verify.case import Case
 from lamplighter.stages.verify.findings import Verdicts, at, of_run
@@ -111,9 +112,10 @@ def _explains(version: Job, run: Run, reason: SkipReason, ended: datetime) -> bo
         case SkipReason.PAUSED:
             return version.status is JobStatus.PAUSED
         case SkipReason.OVERLAP:
-            return version.overlap in (Overlap.FORBID, Overlap.REPLACE)
+            may = version.overlap in (Overlap.FORBID, Overlap.REPLACE)
+            return may and not is_backfill(run.origin)
         case SkipReason.MISSED_WINDOW:
-            return ended - run.fire_at >= LATE_GRACE - _BRIEFLY
+            return ended - run.due_at >= LATE_GRACE - _BRIEFLY
         case SkipReason.EXPIRED:
             end = expiry(run, version)
             return end is not None and ended >= end - _BRIEFLY

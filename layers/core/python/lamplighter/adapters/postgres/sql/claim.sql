@@ -21,7 +21,8 @@ WITH wanted AS (
                OR w.fire_at + r.delay_ms * interval '1 ms' <= clock_timestamp() + interval '1 s')
           AND (r.start_time IS NOT NULL
                OR ((w.fire_at >= now() - interval '60 s' OR r.excused OR r.origin <> 'schedule'
-                    OR j.schedule_type NOT IN ('CRON', 'INTERVAL'))
+                    OR j.schedule_type NOT IN ('CRON', 'INTERVAL')
+                    OR w.fire_at + r.delay_ms * interval '1 ms' >= now() - interval '60 s')
                    AND (j.expires_at IS NULL OR j.expires_at > clock_timestamp())
                    AND (j.start_deadline_seconds IS NULL
                         OR w.fire_at + r.delay_ms * interval '1 ms'

@@ -35,12 +35,13 @@ SELECT job_id FROM moved UNION ALL SELECT job_id FROM gone;
 
 -- name: insert_missed
 -- Consecutive fires that will not run, in one row.
-INSERT INTO job_runs (run_id, job_id, tenant, pool, priority, status, reason, end_time, missed_to,
-                      missed_count)
-SELECT run_id, job_id, tenant, pool, priority, 14, reason, clock_timestamp(), missed_to, missed_count
-FROM unnest(%(run_ids)s, %(job_ids)s, %(tenants)s, %(pools)s, %(priorities)s, %(reasons)s,
-            %(missed_tos)s, %(missed_counts)s)
-     AS given (run_id, job_id, tenant, pool, priority, reason, missed_to, missed_count)
+INSERT INTO job_runs (run_id, job_id, tenant, pool, priority, delay_ms, status, reason, end_time,
+                      missed_to, missed_count)
+SELECT run_id, job_id, tenant, pool, priority, delay_ms, 14, reason, clock_timestamp(), missed_to,
+       missed_count
+FROM unnest(%(run_ids)s, %(job_ids)s, %(tenants)s, %(pools)s, %(priorities)s, %(delays)s,
+            %(reasons)s, %(missed_tos)s, %(missed_counts)s)
+     AS given (run_id, job_id, tenant, pool, priority, delay_ms, reason, missed_to, missed_count)
 ON CONFLICT (run_id) DO NOTHING;
 
 -- name: page
