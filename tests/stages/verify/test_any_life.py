@@ -11,11 +11,20 @@ import pytest
 
 from lamplighter.domain.errors import LamplighterError
 from lamplighter.domain.job import Job, Policy
-from lamplighter.domain.policy import Backoff, EdgeRule, OnAmbiguous, Overlap, TriggerRule, Upstream
+from lamplighter.domain.policy import (
+    Backoff,
+    CatchUpPolicy,
+    EdgeRule,
+    OnAmbiguous,
+    Overlap,
+    TriggerRule,
+    Upstream,
+)
 from lamplighter.domain.run import Claimed, Verdict
+from lamplighter.domain.schedule import fires_between
 from lamplighter.domain.states import RunState
 from lamplighter.stages.sweep import SILENCE
-from tests.stages.verify.world import CATCH_ALL, CATCH_NONE, MINUTE, TENANT, World, every
+from tests.stages.verify.world import CATCH_ALL, CATCH_NONE, MINUTE, NOON, TENANT, World, every
 
 SECOND = timedelta(seconds=1)
 STEPS = 150
@@ -34,8 +43,8 @@ class Life:
             with suppress(LamplighterError):  # refused, as it may be: nothing has happened
                 act(self)
             self.world.sleep(self.dice.choice([0, 1, 7, 20, 60]) * SECOND)
-            # A schedule that nobody has planned loses its past to an edit; see the page.
-            self.world.plan()
+            if self.dice.random() < 0.5:  # else it lags, and whoever edits a job meets that
+                self.world.plan()
 
     def settle(self) -> None:
         """Everything comes to its end."""
@@ -70,13 +79,16 @@ class Life:
         }
 
     def submit(self) -> None:
-        catch_up = self.dice.choice([{}, {"catch_up": CATCH_ALL}, {"catch_up": CATCH_NONE}])
+        timing: dict[str, Any] = {
+            "catch_up": self.dice.choice([CatchUpPolicy(), CATCH_ALL, CATCH_NONE]),
+            "jitter_seconds": self.dice.choice([0, 0, 200]),
+        }
         kind = self.dice.choice(["cron", "every", "once", "soon"])
         if kind == "cron":
             text = self.dice.choice(["* * * * *", "*/2 * * * *", "*/30 * * * * *"])
-            self.jobs.append(self.world.cron(text, timing=catch_up, **self.fields()))
+            self.jobs.append(self.world.cron(text, timing=timing, **self.fields()))
         elif kind == "every":
-            self.jobs.append(self.world.submit(every(75, **catch_up), **self.fields()))
+            self.jobs.append(self.world.submit(every(75, **timing), **self.fields()))
         else:
             at = None if kind == "once" else self.world.clock() + 3 * MINUTE
             self.jobs.append(self.world.once(at, **self.fields()))
@@ -121,6 +133,14 @@ class Life:
         origin = f"now:{self.dice.random()}"
         self.world.ledger.add_run(TENANT, self.a_job().job_id, origin, self.world.clock())
 
+    def backfill(self) -> None:
+        job = self.world.ledger.job(TENANT, self.a_job().job_id)
+        if job.schedule.schedule_type.is_recurring:
+            budget = self.dice.choice([1, 2])
+            origin = f"backfill:{self.dice.getrandbits(32):x}:at_once={budget}"
+            for fire in fires_between(job.schedule, NOON - 5 * MINUTE, NOON):
+                self.world.ledger.add_run(TENANT, job.job_id, origin, fire)
+
     def work(self) -> None:
         due = self.world.due()
         some = self.dice.sample(due, k=self.dice.randint(0, min(len(due), 8)))
@@ -152,7 +172,7 @@ class Life:
 
 ACTS: list[Callable[[Life], None]] = [
     *[Life.submit, Life.follow, Life.wait_for, Life.edit, Life.pause, Life.resume] * 1,
-    *[Life.cancel_job, Life.cancel_run, Life.run_now, Life.decide, Life.outage],
+    *[Life.cancel_job, Life.cancel_run, Life.run_now, Life.decide, Life.outage, Life.backfill],
     *[Life.work, Life.work, Life.work, Life.finish, Life.finish, Life.finish, Life.sweep],
 ]
 

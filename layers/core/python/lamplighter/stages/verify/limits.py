@@ -60,10 +60,14 @@ def order_is_kept(holdings: Holdings) -> Verdicts:
 def _in_order(key: str, turns: list[Turn]) -> Verdicts:
     joining = sorted(turns, key=attrgetter("joined"), reverse=True)
     in_line: list[tuple[datetime, int, Turn]] = []
+    ended: list[datetime] = []
     released = _LONG_AGO
     started = [(turn.start, turn) for turn in turns if turn.start is not None]
     for start, turn in sorted(started, key=lambda each: (each[0], each[1].fire_at)):
-        # Who was parked got the slot when it became free, and whoever came then came too late.
+        # Who was parked got the slot when it became free, and whoever came then came too late. Of
+        # those that ended at this very instant, nobody can tell whether that was before.
+        while ended and ended[0] < start:
+            released = heapq.heappop(ended)
         decided = start if turn.surely else min(start, released)
         while joining and joining[-1].joined + CHANGING <= decided:
             waiting = joining.pop()
@@ -71,7 +75,8 @@ def _in_order(key: str, turns: list[Turn]) -> Verdicts:
         while in_line and min(in_line[0][2].start or FAR_AHEAD, in_line[0][2].end) <= start:
             heapq.heappop(in_line)
         first = in_line[0][2] if in_line else None
-        released = max(released, turn.end if turn.end != FAR_AHEAD else released)
+        if turn.end != FAR_AHEAD:
+            heapq.heappush(ended, turn.end)
         if first is None or first.fire_at >= turn.fire_at:
             yield None
         else:
