@@ -8,10 +8,13 @@ import msgspec
 import pytest
 
 from lamplighter.domain.ids import BY_SCHEDULE
-from tests.e2e.wound.world import SLOW, World, Worlds
+from tests.e2e.wound.staff import SLOW
+from tests.e2e.wound.world import World, Worlds
 
 START: Final = datetime(2026, 5, 11, 0, 1, tzinfo=UTC)
+MIDNIGHT: Final = START.replace(minute=0)
 DAY: Final = timedelta(hours=24)
+QUARTER: Final = timedelta(minutes=15)
 ZONES: Final = ("UTC", "Europe/Berlin", "Asia/Kolkata", "America/New_York")
 CRONS: Final = ("0 * * * *", "30 */2 * * *", "*/30 8-17 * * 1-5", "0 9,12,18 * * *", "15 4 * * *")
 BUSES: Final = [
@@ -48,24 +51,22 @@ class Person:
         return {"schedule_type": "CRON", "cron_expression": expression, "timezone": zone}
 
     def interval(self) -> dict[str, Any]:
-        seconds = 300 * self._dice.randint(6, 72)
-        anchor = START + timedelta(minutes=4 + 5 * self._dice.randint(0, 100))
         return {
             "schedule_type": "INTERVAL",
-            "interval_seconds": seconds,
-            "start_at": anchor.isoformat(),
+            "interval_seconds": QUARTER.total_seconds() * self._dice.randint(2, 24),
+            "start_at": self._quarter().isoformat(),
         }
 
     def once(self) -> dict[str, Any]:
-        moment = START + timedelta(minutes=5 * self._dice.randint(1, 280))
-        return {"schedule_type": "FUTURE", "schedule_time": moment.isoformat()}
+        return {"schedule_type": "FUTURE", "schedule_time": self._quarter().isoformat()}
 
     def some_day(self, count: int) -> list[datetime]:
         """Moments at which nothing fires: whoever changes a schedule then, changes it clearly."""
-        return [
-            START + timedelta(minutes=5 * self._dice.randint(1, 280), seconds=90)
-            for _ in range(count)
-        ]
+        return [self._quarter(every=4) + timedelta(minutes=6) for _ in range(count)]
+
+    def _quarter(self, every: int = 1) -> datetime:
+        """Of an hour. Every moment at which something happens costs a turn of everybody."""
+        return MIDNIGHT + QUARTER * every * self._dice.randint(1, 92 // every)
 
     def edit(self, job: str) -> None:
         last, now, schedule = self.stretches[job][-1], self.world.now, self.cron()
