@@ -14,6 +14,7 @@ from lamplighter.domain.ids import epoch_ms, instant_of
 from lamplighter.domain.job import Job, Policy
 from lamplighter.domain.policy import Backoff, OnAmbiguous, Overlap, TriggerRule
 from lamplighter.domain.run import Claimed, Outcome, Recorded, Run, Submission, Ticket, Verdict
+from lamplighter.domain.slots import backfill_origin
 from lamplighter.domain.states import RunState, SkipReason
 from lamplighter.ports.ledger import Ledger, Planned
 from tests.adapters.ledger.builders import HOUR, TENANT, following, hourly, one_off
@@ -30,6 +31,7 @@ KINDS: dict[str, Callable[[datetime], Submission]] = {
     "plain": lambda fire: one_off(fire, policy=Policy(backoff=STEADY)),
     "soon": lambda fire: one_off(fire + HOUR),
     "hourly": hourly,
+    "behind": lambda fire: hourly(fire - 3 * HOUR),
     "forbid": lambda fire: hourly(fire, overlap=Overlap.FORBID),
     "queue": lambda fire: hourly(fire, overlap=Overlap.QUEUE),
     "replace": lambda fire: hourly(fire, overlap=Overlap.REPLACE, max_concurrency=1),
@@ -100,6 +102,13 @@ class Alike(RuleBasedStateMachine):
     def run_now(self, pick: int) -> None:
         job, fire = self.a_job(pick), self.next_fire()
         self.ask(lambda ledger: ledger.add_run(TENANT, job.job_id, "now:1", fire))
+
+    @precondition(lambda self: self.jobs)
+    @rule(pick=PICK)
+    def backfill(self, pick: int) -> None:
+        job, fire = self.a_job(pick), self.next_fire()
+        origin = backfill_origin("1", 1)
+        self.ask(lambda ledger: ledger.add_run(TENANT, job.job_id, origin, fire))
 
     @precondition(lambda self: self.jobs)
     @rule(worker=WORKER, picks=st.lists(PICK, min_size=1, max_size=5), stale=st.booleans())

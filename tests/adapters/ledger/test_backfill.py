@@ -6,16 +6,13 @@ import pytest
 
 from lamplighter.domain.policy import Overlap
 from lamplighter.domain.run import Refusal, Run, Verdict
+from lamplighter.domain.slots import backfill_origin
 from lamplighter.domain.states import RunState
 from tests.adapters.ledger.builders import TENANT, hourly
 from tests.adapters.ledger.play import Play, at_once
 from tests.adapters.ledger.stores import on_every_version
 
 OVERLAPS = list(Overlap)
-
-
-def lane(name: str, at_once: int) -> str:
-    return f"backfill:{name}:at_once={at_once}"
 
 
 def backfilled(play: Play, runs: int, origin: str, **fields: Any) -> list[Run]:
@@ -32,7 +29,7 @@ def at_work(play: Play, runs: list[Run]) -> list[Run]:
 @on_every_version
 @pytest.mark.parametrize("overlap", OVERLAPS)
 def test_no_more_of_a_backfill_run_at_once_than_its_budget(play: Play, overlap: Overlap) -> None:
-    runs = backfilled(play, 5, lane("b", 2), overlap=overlap)
+    runs = backfilled(play, 5, backfill_origin("b", 2), overlap=overlap)
     answer = play.claim(*runs)
     assert [claimed.run_id for claimed in answer.claimed] == [run.run_id for run in runs[:2]]
     assert answer.refused == {run.run_id: Refusal.PARKED for run in runs[2:]}
@@ -42,7 +39,7 @@ def test_no_more_of_a_backfill_run_at_once_than_its_budget(play: Play, overlap: 
 def test_every_run_of_a_backfill_runs_whatever_the_overlap_policy(
     play: Play, overlap: Overlap
 ) -> None:
-    runs = backfilled(play, 5, lane("b", 2), overlap=overlap)
+    runs = backfilled(play, 5, backfill_origin("b", 2), overlap=overlap)
     while waiting := [run for run in runs if not play.state(run).is_final]:
         claimed = play.claim(*waiting).claimed
         assert len(at_work(play, runs)) == len(claimed) == min(2, len(waiting))
@@ -53,7 +50,7 @@ def test_every_run_of_a_backfill_runs_whatever_the_overlap_policy(
 
 @on_every_version
 def test_the_budget_holds_when_many_claim_at_once(play: Play) -> None:
-    runs = backfilled(play, 6, lane("b", 2), overlap=Overlap.FORBID)
+    runs = backfilled(play, 6, backfill_origin("b", 2), overlap=Overlap.FORBID)
     at_once(lambda run: play.claim(run, worker=str(run.run_id)), runs)
     assert len(at_work(play, runs)) == 2
 
@@ -63,7 +60,7 @@ def test_a_fire_of_the_schedule_neither_waits_for_a_backfill_nor_stops_it(
     play: Play, overlap: Overlap
 ) -> None:
     fire = play.due_hourly(overlap=overlap)
-    past = [play.again(fire, -86_400 - 3600 * n, lane("b", 1)) for n in range(2)]
+    past = [play.again(fire, -86_400 - 3600 * n, backfill_origin("b", 1)) for n in range(2)]
     play.start(past[0])
     play.claim(past[1])
 
@@ -82,19 +79,19 @@ def test_a_backfill_neither_waits_for_a_fire_of_the_schedule_nor_stops_it(
 ) -> None:
     fire = play.due_hourly(overlap=overlap)
     claimed = play.start(fire)
-    past = play.again(fire, -86_400, lane("b", 1))
+    past = play.again(fire, -86_400, backfill_origin("b", 1))
     assert play.start(past).run_id == past.run_id
     assert play.end(claimed).state is RunState.SUCCESS
 
 
 def test_two_backfills_of_a_job_have_a_lane_each(play: Play) -> None:
-    [first] = backfilled(play, 1, lane("a", 1))
-    second = play.again(first, -90_000, lane("b", 1))
+    [first] = backfilled(play, 1, backfill_origin("a", 1))
+    second = play.again(first, -90_000, backfill_origin("b", 1))
     assert len(play.claim(first, second).claimed) == 2
 
 
 def test_a_run_that_is_to_be_tried_again_leaves_its_place_in_the_lane(play: Play) -> None:
-    first, second = backfilled(play, 2, lane("b", 1))
+    first, second = backfilled(play, 2, backfill_origin("b", 1))
     claimed = play.start(first)
     play.claim(second)
     assert play.end(claimed, Verdict.FAILED).state is RunState.RETRYING
@@ -103,21 +100,21 @@ def test_a_run_that_is_to_be_tried_again_leaves_its_place_in_the_lane(play: Play
 
 
 def test_a_backfill_keeps_to_its_jobs_own_limit_as_well(play: Play) -> None:
-    wide = backfilled(play, 4, lane("b", 3), max_concurrency=2)
+    wide = backfilled(play, 4, backfill_origin("b", 3), max_concurrency=2)
     assert len(play.claim(*wide).claimed) == 2
-    narrow = backfilled(play, 4, lane("c", 1), max_concurrency=2)
+    narrow = backfilled(play, 4, backfill_origin("c", 1), max_concurrency=2)
     assert len(play.claim(*narrow).claimed) == 1
 
 
 def test_a_backfill_keeps_to_its_jobs_order_as_well(play: Play) -> None:
-    first, second = backfilled(play, 2, lane("b", 2), ordering_key="k")
+    first, second = backfilled(play, 2, backfill_origin("b", 2), ordering_key="k")
     assert play.claim(second).refused == {second.run_id: Refusal.PARKED}
     play.finish(first)
     assert play.start(second).run_id == second.run_id
 
 
 def test_a_cancelled_run_hands_its_place_in_the_lane_on(play: Play) -> None:
-    first, second = backfilled(play, 2, lane("b", 1))
+    first, second = backfilled(play, 2, backfill_origin("b", 1))
     claimed = play.start(first)
     play.claim(second)
     play.ledger.cancel_runs(TENANT, [first.run_id])

@@ -24,6 +24,7 @@ class SlotKind(IntEnum):
 
 
 _BACKFILL: Final = "backfill:"
+_BUDGET: Final = ":at_once="
 # Kept while a run waits for its next attempt or for a person: giving these up would let a later
 # fire overtake. A limit counts what is running, so it is given up.
 KEPT_WHILE_WAITING = frozenset({SlotKind.OVERLAP, SlotKind.ORDER})
@@ -91,6 +92,11 @@ def slot_keys(job: Job, pool: str, origin: str = BY_SCHEDULE) -> tuple[SlotKey, 
     return tuple(key for key in keys if key is not None)
 
 
+def backfill_origin(backfill_id: str, at_once: int) -> str:
+    """The budget travels with the runs, for whoever lets them start; `_lane_key` reads it."""
+    return f"{_BACKFILL}{backfill_id}{_BUDGET}{at_once}"
+
+
 def is_backfill(origin: str) -> bool:
     """Its runs have a lane of their own: they overlap as its budget says, not as their job does."""
     return origin.startswith(_BACKFILL)
@@ -118,7 +124,7 @@ def _key_of_all(job: Job) -> SlotKey | None:
 
 def _lane_key(job: Job, origin: str) -> SlotKey | None:
     """From `backfill:<id>:at_once=<n>`; one that names no budget has none."""
-    lane, _, at_once = origin.removeprefix(_BACKFILL).partition(":at_once=")
+    lane, _, at_once = origin.removeprefix(_BACKFILL).partition(_BUDGET)
     if not at_once.isdigit():
         return None
     return SlotKey(SlotKind.LANE, f"lane:{job.job_id}:{lane}", int(at_once))

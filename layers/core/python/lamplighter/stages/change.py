@@ -22,6 +22,7 @@ from lamplighter.domain.ids import MILLISECOND, epoch_ms, instant_of, new_job_id
 from lamplighter.domain.job import Job
 from lamplighter.domain.run import Due, Recorded, Run, stands
 from lamplighter.domain.schedule import count_fires, fires_between
+from lamplighter.domain.slots import backfill_origin
 from lamplighter.domain.states import RunState
 from lamplighter.domain.target import revealed
 from lamplighter.ports.ledger_queries import LAST_ID, LONGEST_PAGE, RunFilter
@@ -153,7 +154,7 @@ def backfill(
     fires = _past_fires(desk, job, asked, now)
     named = f"{job_id}\0{occasion.key or new_job_id(now)}"
     backfill_id = hashlib.sha256(named.encode()).hexdigest()[:12]
-    origin = f"backfill:{backfill_id}:at_once={asked.at_once}"
+    origin = backfill_origin(backfill_id, asked.at_once)
     runs = desk.ledger.add_runs(tenant, job_id, origin, fires)
     desk.tell_queue(runs, now)
     _log.info("backfill %s of job %s: %d fires", origin, job_id, len(fires))
