@@ -341,3 +341,27 @@ def test_a_bus_known_to_be_away_is_not_asked_and_all_the_rest_is_done(
     assert office.run(dependent).state is RunState.SKIPPED
     assert [line.state for line in office.minutes()] == [RunState.FAILED]
     assert len(office.woken.alerts) == 1
+
+
+def test_the_leader_is_woken_for_a_retry(office: Office) -> None:
+    woken: list[bool] = []
+    recorder = Recorder(office.ledger, office.bus, wake=lambda: woken.append(True))
+    retried = office.start(office.submit(max_retries=1))
+
+    recorder.record([retried])
+    before = len(woken)
+    recorder.record([office.end(retried, Verdict.FAILED)])
+
+    assert (before, len(woken)) == (0, 1)
+
+
+def test_a_leader_that_cannot_be_woken_fails_no_batch(office: Office) -> None:
+    def nobody() -> None:
+        raise QueueUnavailable("away")
+
+    recorder = Recorder(office.ledger, office.bus, wake=nobody)
+
+    retried = office.start(office.submit(max_retries=1))
+    folded = recorder.record([office.end(retried, Verdict.FAILED)])
+
+    assert [each.state for each in folded.seen] == [RunState.RETRYING]

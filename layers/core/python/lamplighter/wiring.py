@@ -285,7 +285,12 @@ def desk() -> Desk:
 @once
 def recorder() -> Recorder:
     return Recorder(
-        ledger(), bus(), cache(), _alarm(), lambda ended: count_endings(telemetry(), ended)
+        ledger(),
+        bus(),
+        cache(),
+        _alarm(),
+        lambda ended: count_endings(telemetry(), ended),
+        wake=queue().wake,
     )
 
 

@@ -6,6 +6,7 @@ again. What follows from it (stages/aftermath.py) is tried once, and can not.
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 from uuid import UUID
 
@@ -25,6 +26,7 @@ from lamplighter.fail_points import FailPoint, fail_point
 from lamplighter.ports.bus import Bus, BusUnavailable, Message, Record
 from lamplighter.ports.cache import Cache
 from lamplighter.ports.ledger import Ledger
+from lamplighter.ports.queue import QueueUnavailable
 from lamplighter.ports.rollups import Rollup, WorkerNote
 from lamplighter.stages.aftermath import Aftermath, Folded, seen
 from lamplighter.stages.alert import Alarm
@@ -35,16 +37,22 @@ _log: Final = logging.getLogger("lamplighter.record")
 class Recorder:
     """Many batches at once, if need be: nothing here belongs to one of them."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - two ports, and each favour by its name
         self,
         ledger: Ledger,
         bus: Bus,
         cache: Cache | None = None,
         alarm: Alarm | None = None,
         measure: Callable[[Sequence[Rollup]], None] | None = None,
+        *,
+        wake: Callable[[], None] = lambda: None,
     ) -> None:
-        """`measure` is told what ended, summed up, for metrics beside the ledger's own."""
+        """`measure` is told what ended, summed up, for metrics beside the ledger's own.
+
+        `wake` ends the leader's sleep: a retry, or a run that was handed a slot, is soon due.
+        """
         self._ledger, self._bus = ledger, bus
+        self._wake = wake
         self._aftermath = Aftermath(ledger, bus, cache, alarm or Alarm([]), measure)
 
     def handle(self, records: Sequence[Record]) -> list[Record]:
@@ -64,12 +72,17 @@ class Recorder:
     def record(self, events: Sequence[JobEvent], *, bus_is_away: bool = False) -> Folded:
         """`bus_is_away`: known to be, so that nobody waits for it again."""
         outcomes = [event.outcome for event in events if event.outcome is not None]
-        settled = iter(self._ledger.finish(outcomes) if outcomes else ())
+        answers = self._ledger.finish(outcomes) if outcomes else []
+        settled = iter(answers)
         folded = Folded([seen(event, next(settled) if event.outcome else None) for event in events])
         if folded.ended:
             fail_point(FailPoint.RECORD_COMMITTED)
             self._tell_dependents(folded, bus_is_away=bus_is_away)
             fail_point(FailPoint.RECORD_TOLD)
+        # A plain success frees nothing; whatever else was judged may have let another run go.
+        if any(each.run is not None for each in answers):
+            with suppress(QueueUnavailable):  # the leader looks by itself, a moment later
+                self._wake()
         self._aftermath.follow(folded, bus_is_away=bus_is_away)
         return folded
 
