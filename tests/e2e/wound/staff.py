@@ -51,7 +51,7 @@ class Slow(Handlers):
         self.ends[context.run.run_id] = end
         try:
             while self._clock.now() < end:
-                context.sleep(0.002)
+                context.sleep(0.02)
         finally:
             del self.ends[context.run.run_id]
 
