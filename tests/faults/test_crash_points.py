@@ -131,6 +131,7 @@ def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
         for item in request.session.items
         if isinstance(item, pytest.Function)
         and item.module is request.module
+        and "scene" in item.fixturenames
         and item.callspec.params["scene"] == request.param
     }
     with tempfile.TemporaryDirectory(prefix="lamplighter-") as made:
