@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from infra.local.service import free_port
 from infra.local.valkey import Valkey
 from lamplighter.adapters.memory.cache import MemoryCache
 from lamplighter.adapters.memory.queue import MemoryQueue
@@ -24,7 +25,8 @@ class ClusterValkey(Valkey):
     """One node that owns every slot."""
 
     def _configuration(self) -> str:
-        return super()._configuration() + "cluster-enabled yes\n"
+        # Without a port of its own it takes one 10,000 higher, which some ports do not have.
+        return f"{super()._configuration()}cluster-enabled yes\ncluster-port {free_port()}\n"
 
     def own_all_slots(self) -> None:
         client = Client(self.url)
