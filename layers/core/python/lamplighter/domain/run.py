@@ -13,7 +13,7 @@ from lamplighter.domain.schedule import jitter_ms
 from lamplighter.domain.states import RunState, SkipReason
 
 
-class Due(msgspec.Struct, frozen=True):
+class Due(msgspec.Struct, frozen=True, gc=False):
     """A run on its way into the queue: what the sorted sets and topics need to know of it."""
 
     run_id: UUID
@@ -24,14 +24,14 @@ class Due(msgspec.Struct, frozen=True):
     fence: int
 
 
-class Ticket(msgspec.Struct, frozen=True):
+class Ticket(msgspec.Struct, frozen=True, gc=False):
     """A message's claim to a run: valid only while nobody has claimed it since."""
 
     run_id: UUID
     fence: int
 
 
-class Claimed(msgspec.Struct, frozen=True):
+class Claimed(msgspec.Struct, frozen=True, gc=False):
     """A run that this worker, and nobody else, may execute under `fence`."""
 
     run_id: UUID
@@ -162,7 +162,7 @@ class Attempt(msgspec.Struct, frozen=True):
     error_message: str | None
 
 
-class NewRun(msgspec.Struct, frozen=True):
+class NewRun(msgspec.Struct, frozen=True, gc=False):
     """A run as it is first written down."""
 
     run_id: UUID
