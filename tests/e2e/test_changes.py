@@ -15,7 +15,7 @@ FAR = {"schedule_type": "CRON", "cron_expression": "0 0 1 1 *"}
 
 
 def test_the_fires_of_a_paused_job_are_recorded_as_skipped(stack: Stack) -> None:
-    job = stack.submit(**EVERY_SECOND)
+    job = stack.submit(**EVERY_SECOND, overlap="allow")  # a slow second is no reason here
     stack.ended(job)
 
     paused = stack.ask("POST", f"/jobs/{job}/pause")

@@ -54,13 +54,13 @@ class PostgresClaims(PostgresDependents):
             return ClaimAnswer(claimed, {}, cancelled)
         plain = {run.run_id for run in claimed}
         rest = {each.run_id: each.fence for each in tickets if each.run_id not in plain}
-        more, refused, ended = self._db.run(
-            lambda cursor: _claim_judged(cursor, worker_id, claim_id, rest)
-        )
+        judged = self._db.run(lambda cursor: _claim_judged(cursor, worker_id, claim_id, rest))
+        ended = judged.ended
         replaced = _replaced(ended)
         if replaced:  # once more for whoever began to wait for them in this very moment
             ended += self.free_dependents(replaced)
-        return ClaimAnswer(claimed + more, refused, cancelled, ended)
+        stopping = [*cancelled, *(run for run in judged.cancelled if run not in cancelled)]
+        return ClaimAnswer(claimed + judged.claimed, judged.refused, stopping, ended)
 
     def _claim_plain(
         self, worker_id: str, claim_id: UUID, tickets: Sequence[Ticket]
@@ -107,7 +107,7 @@ class PostgresClaims(PostgresDependents):
 
 def _claim_judged(
     cursor: Cursor[Row], worker_id: str, claim_id: UUID, wanted: Mapping[UUID, int]
-) -> tuple[list[Claimed], dict[UUID, Refusal], list[Settled]]:
+) -> ClaimAnswer:
     locked = LockedRuns(cursor, wanted, to_claim=True)
     # Under the lock: a repetition may have waited for the very call that it repeats.
     params = {"claim_id": claim_id, "worker_id": worker_id}
@@ -136,7 +136,13 @@ def _claim_judged(
     # Replaced runs are not among the refused, so nobody else would tell those that wait for them.
     ended += tell_dependents(cursor, _replaced(ended))
     claimed += [as_claimed(run, locked.jobs[run.run_id]) for run in started]
-    return claimed, refused | waiting, ended
+    # A run of this very batch may have made way for a later one of it.
+    stopping = [
+        run.run_id
+        for run in locked.runs.values()
+        if run.state is RunState.CANCELLING and run.executor_id == worker_id
+    ]
+    return ClaimAnswer(claimed, refused | waiting, stopping, ended)
 
 
 def _replaced(ended: Sequence[Settled]) -> list[UUID]:
