@@ -1,5 +1,6 @@
 """Settings: strict, documented, and silent about secrets."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,8 @@ def test_an_empty_environment_gives_the_defaults() -> None:
     assert settings.statement_timeout_ms == 10_000
     assert settings.lock_timeout_ms == 3_000
     assert settings.idle_in_transaction_timeout_ms == 10_000
-    assert (settings.pool_max_size, settings.horizon_seconds) == (8, 300)
+    assert settings.pool_max_size == 8
+    assert list(settings.class_shares().values()) == [100, 50, 20, 10]
     assert (settings.partition_days_ahead, settings.retention_days) == (7, 30)
 
 
@@ -86,3 +88,19 @@ def test_settings_can_be_logged() -> None:
 def test_settings_do_not_change() -> None:
     with pytest.raises(AttributeError):
         Settings().pool_max_size = 9  # type: ignore[misc]
+
+
+def test_every_setting_is_read_by_somebody() -> None:
+    """One that nobody reads promises something and does nothing."""
+    folders = [ROOT / "layers" / "core" / "python", ROOT / "functions", ROOT / "infra"]
+    files = [path for folder in folders for path in folder.rglob("*.py")]
+    code = "".join(path.read_text("utf-8") for path in files if path.name != "settings.py")
+    parsed = {"pools": "windows()", "shares": "class_shares()"}
+
+    unread = [
+        field.name
+        for field in fields()
+        if not re.search(rf"\.{re.escape(parsed.get(field.name, field.name))}", code)
+    ]
+
+    assert unread == []

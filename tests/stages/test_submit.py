@@ -12,6 +12,7 @@ from lamplighter.domain.ids import derived_job_id
 from lamplighter.domain.policy import CatchUp, Overlap, ScheduleType
 from lamplighter.domain.run import Due
 from lamplighter.domain.schedule import Calendar
+from lamplighter.stages.plan import HORIZON
 from tests.functions.world import NOON, World
 
 
@@ -142,6 +143,12 @@ def test_only_what_is_due_soon_is_told_to_the_queue(world: World) -> None:
     world.call.submit(schedule_time=(NOON + timedelta(minutes=4)).isoformat())
     world.call.submit(schedule_time=(NOON + timedelta(hours=1)).isoformat())
     assert [due.due_at for due in world.hinted] == [NOON + timedelta(minutes=4)]
+
+
+def test_what_loading_may_have_passed_by_its_own_clock_is_told_as_well(world: World) -> None:
+    fire = NOON + HORIZON + timedelta(seconds=1)
+    world.call.submit(schedule_time=fire.isoformat())
+    assert [due.due_at for due in world.hinted] == [fire]
 
 
 def test_a_queue_that_is_away_costs_no_submission(world: World) -> None:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from lamplighter.domain.errors import LamplighterError
+from lamplighter.domain.policy import JobClass
 
 PREFIX: Final = "LAMPLIGHTER_"
 
@@ -100,6 +101,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             description="Every pool, and how many runs may be on the bus for it at once.",
         ),
     ] = "default=2000,tasks=64"
+    shares: Annotated[
+        str,
+        Meta(
+            pattern=r"^[1-9]\d{0,5}(,[1-9]\d{0,5}){3}$",
+            description="How the classes P1 to P4 divide a pool that is full.",
+        ),
+    ] = "100,50,20,10"
     pool: Annotated[str, Meta(min_length=1, description="The pool that this worker serves.")] = (
         "default"
     )
@@ -148,9 +156,6 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         int, _at_least(1, "Longest that a transaction may sit idle before the server ends it.")
     ] = 10_000
     pool_max_size: Annotated[int, _at_least(1, "Most database connections per process.")] = 8
-    horizon_seconds: Annotated[int, _at_least(1, "How far ahead runs are planned and loaded.")] = (
-        300
-    )
     partition_days_ahead: Annotated[
         int, _at_least(1, "Days for which the ledger's partitions are made ahead.")
     ] = 7
@@ -162,6 +167,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         """`pools`, read: how many runs of each may be on the bus at once."""
         pairs = (each.split("=") for each in self.pools.split(","))
         return {name: int(window) for name, window in pairs}
+
+    def class_shares(self) -> dict[JobClass, int]:
+        """`shares`, read."""
+        return dict(zip(JobClass, map(int, self.shares.split(",")), strict=True))
 
     def __repr__(self) -> str:
         """Every value but the secret ones, so that a settings object may be logged."""

@@ -124,7 +124,7 @@ def _valkey() -> "Client":
 def queue() -> "ValkeyQueue":
     from lamplighter.adapters.valkey.queue import ValkeyQueue
 
-    return ValkeyQueue(_valkey())
+    return ValkeyQueue(_valkey(), shares=settings().class_shares())
 
 
 @once
@@ -253,6 +253,7 @@ def watcher() -> "Watcher":
         holder=process(),
         window=Window(bus(), settings().windows()),
         retention=timedelta(days=settings().retention_days),
+        days_ahead=timedelta(days=settings().partition_days_ahead),
     )
 
 

@@ -22,12 +22,15 @@ from lamplighter.ports.logs import Logs
 from lamplighter.ports.queue import Depths
 from lamplighter.stages.defer import Deferral
 from lamplighter.stages.news import settled_news, submitted_news
+from lamplighter.stages.plan import HORIZON
 
 Target = dict[str, Any]
 Calendars = Mapping[str, Calendar]
 
 _log = logging.getLogger("lamplighter.desk")
-SOON: Final = timedelta(seconds=300)  # what is due later is loaded in time anyway
+# What is due later is loaded in time anyway. A little beyond what loading may have passed: its
+# clock and this one are not the same.
+SOON: Final = HORIZON + timedelta(seconds=10)
 
 
 def tell_nobody(_: Sequence[Due]) -> None:

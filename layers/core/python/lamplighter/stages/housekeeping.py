@@ -112,4 +112,5 @@ class Housekeeping:
             self._post.report.lost_workers += strike_off(self._post.ledger, self._post.bus)
 
     def _tend(self) -> None:
-        tend(self._post.ledger, retention=self._post.retention)
+        post = self._post
+        tend(post.ledger, retention=post.retention, days_ahead=post.days_ahead)

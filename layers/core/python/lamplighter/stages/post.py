@@ -67,6 +67,7 @@ class Post(msgspec.Struct, frozen=True):
     left: Callable[[], float]  # seconds until the watcher's time is over
     rhythm: Rhythm
     retention: timedelta
+    days_ahead: timedelta
     report: Report
     continuity: Continuity
     sleeper: Sleeper

@@ -14,7 +14,7 @@ from lamplighter.ports.ledger import Ledger, SilentWorker
 SILENCE: Final = timedelta(seconds=15)
 # A worker that is heard of no more is told of after this, and struck off the list.
 LONG_SILENCE: Final = timedelta(seconds=30)
-_DAYS_BACK, _DAYS_AHEAD = timedelta(days=1), timedelta(days=7)
+_DAYS_BACK: Final = timedelta(days=1)
 
 
 class Continuity:
@@ -71,7 +71,7 @@ def _news(silent: Sequence[SilentWorker], now: datetime) -> list[Message]:
     ]
 
 
-def tend(ledger: Ledger, *, retention: timedelta, days_ahead: timedelta = _DAYS_AHEAD) -> list[str]:
+def tend(ledger: Ledger, *, retention: timedelta, days_ahead: timedelta) -> list[str]:
     """The ledger's days: made ahead, and retired in time. Once an hour will do."""
     now = ledger.now()
     ledger.ensure_partitions(now - _DAYS_BACK, now + days_ahead)

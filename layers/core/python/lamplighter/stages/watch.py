@@ -39,6 +39,7 @@ class Watcher:
         window: Window,
         rhythm: Rhythm | None = None,
         retention: timedelta = timedelta(days=30),
+        days_ahead: timedelta = timedelta(days=7),
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stopped = threading.Event()
@@ -56,6 +57,7 @@ class Watcher:
             left=self._left,
             rhythm=rhythm or Rhythm(),
             retention=retention,
+            days_ahead=days_ahead,
             report=report,
             continuity=Continuity(steady),
             sleeper=sleeper,
