@@ -3,6 +3,8 @@
 from datetime import datetime
 from uuid import UUID
 
+import pytest
+
 from lamplighter.adapters.postgres.ledger import PostgresLedger
 from lamplighter.domain.errors import InvalidGraph
 from lamplighter.domain.ids import new_job_id
@@ -117,23 +119,6 @@ def _ending(run: UUID, fence: int) -> Call:
     return call
 
 
-def test_a_dependent_that_is_submitted_while_its_upstream_ends_is_freed(world: World) -> None:
-    def set_up(world: World) -> Scene:
-        tenant = fresh("t")
-        upstream, ticket = submit_once(world.ledger, utc_now(), tenant=tenant)
-        fence = claim_one(world.ledger, ticket, fresh("w"))
-        dependent = after(upstream, tenant=tenant)
-
-        def check(accepted: Accepted, freed: list[Settled]) -> None:
-            [run] = world.ledger.runs(tenant, dependent.job_id)
-            assert run.state is RunState.SCHEDULED
-
-        calls = [_submitting(dependent), _ending(ticket.run_id, fence)]
-        return Scene(calls, check)
-
-    world.race(set_up, samples=6)
-
-
 def _recording(job: Job, run: UUID, fence: int) -> Call:
     """As the recorder does it: only where somebody waits."""
 
@@ -145,7 +130,10 @@ def _recording(job: Job, run: UUID, fence: int) -> Call:
     return call
 
 
-def test_a_dependent_that_is_submitted_while_its_upstream_ends_is_awaiting_it(world: World) -> None:
+@pytest.mark.parametrize("asks", [False, True], ids=["always", "where somebody waits"])
+def test_a_dependent_that_is_submitted_while_its_upstream_ends_is_freed(
+    world: World, *, asks: bool
+) -> None:
     def set_up(world: World) -> Scene:
         tenant = fresh("t")
         upstream, ticket = submit_once(world.ledger, utc_now(), tenant=tenant)
@@ -156,7 +144,9 @@ def test_a_dependent_that_is_submitted_while_its_upstream_ends_is_awaiting_it(wo
             [run] = world.ledger.runs(tenant, dependent.job_id)
             assert run.state is RunState.SCHEDULED
 
-        return Scene([_submitting(dependent), _recording(upstream, ticket.run_id, fence)], check)
+        recording = _recording(upstream, ticket.run_id, fence)
+        ending = recording if asks else _ending(ticket.run_id, fence)
+        return Scene([_submitting(dependent), ending], check)
 
     world.race(set_up, samples=6)
 
