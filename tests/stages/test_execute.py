@@ -1,11 +1,13 @@
 """A batch from claim to report: only what can start is claimed, and no outcome gets lost."""
 
 import threading
+from datetime import datetime
 from uuid import uuid4
 
 import pytest
 
 from lamplighter.contracts.messages import JobEventType
+from lamplighter.domain.errors import LedgerUnavailable
 from lamplighter.domain.job import Job
 from lamplighter.domain.policy import ScheduleType, Upstream
 from lamplighter.domain.run import Submission, Verdict
@@ -140,6 +142,50 @@ def test_a_claim_whose_answer_was_lost_is_asked_for_again_and_run() -> None:
 
     outcomes = [event.run_id for event in place.told() if event.outcome]
     assert outcomes == [lost.run_id]
+
+
+def test_of_many_such_claims_none_is_forgotten_while_the_ledger_is_away() -> None:
+    place = Workplace()
+    place.does("good", lambda _: "done")
+    messages = place.due("good", 3)
+    for message in messages[:2]:  # granted, and nobody heard of it: two batches at once
+        claim_id = uuid4()
+        place.ledger.claim("worker", claim_id, [message.ticket()])
+        place.doubts.add(claim_id, [message.ticket()])
+    place.ledger.away = True
+    place.executor.execute(messages[2:])
+    place.ledger.away = False
+
+    place.executor.execute(messages[2:])
+
+    outcomes = {event.run_id for event in place.told() if event.outcome}
+    assert outcomes == {message.run_id for message in messages}
+
+
+def test_a_clock_that_was_never_read_claims_nothing() -> None:
+    place = Workplace()
+    place.does("good", nothing)
+    messages = place.due("good")
+
+    def nobody_knows() -> datetime:
+        raise LedgerUnavailable("its clock was never read")
+
+    place.now = nobody_knows
+
+    executed = place.executor.execute(messages)
+
+    assert (executed.left, place.ledger.claims) == (messages, [])
+
+
+def test_without_its_topics_a_run_goes_on_and_its_outcome_is_written_down() -> None:
+    place = Workplace()
+    place.does("slow", nothing)
+    [message] = place.due("slow")
+    place.bus.bare = True
+
+    place.executor.execute([message])
+
+    assert place.ledger.run("default", message.run_id).state is RunState.SUCCESS
 
 
 def test_without_the_bus_outcomes_go_to_the_ledger_and_dependents_are_freed() -> None:

@@ -1,6 +1,7 @@
 """A worker over a ledger and a bus in memory that can be taken away, and targets made by hand."""
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -15,7 +16,7 @@ from lamplighter.domain.policy import ScheduleType
 from lamplighter.domain.run import ClaimAnswer, Claimed, Submission, Ticket
 from lamplighter.domain.schedule import Schedule
 from lamplighter.domain.target import PythonSpec
-from lamplighter.ports.bus import BusUnavailable, Message
+from lamplighter.ports.bus import BusUnavailable, Message, UnknownTopic
 from lamplighter.ports.target import Context, Found, TargetResult
 from lamplighter.stages.execute import Executor
 from lamplighter.stages.report import Reporter
@@ -65,11 +66,16 @@ class FragileLedger(MemoryLedger):
 
 
 class FragileBus(MemoryBus):
+    """`bare`: it is there, and its topics are not."""
+
     away = False
+    bare = False
 
     def publish(self, batch: Sequence[Message]) -> None:
         if self.away:
             raise BusUnavailable("away")
+        if self.bare:
+            raise UnknownTopic("no such topic")
         super().publish(batch)
 
 
@@ -101,6 +107,7 @@ class Workplace:
         self.targets = ByName()
         self.runner = Runner(self.targets, BrokenLogs(), NoSecrets(), Limits(places=places))
         self.nap: Callable[[float], None] = lambda _: None
+        self.now: Callable[[], datetime] = self.ledger.now
         self.doubts = Doubts()
         self.executor = Executor(self.runner, self.work)
 
@@ -111,7 +118,7 @@ class Workplace:
             reporter,
             self.runner,
             worker_id="worker",
-            now=self.ledger.now,
+            now=self.now,
             doubts=self.doubts,
         )
 

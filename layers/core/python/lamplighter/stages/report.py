@@ -11,7 +11,7 @@ from lamplighter.contracts.topics import JOB_EVENTS
 from lamplighter.domain.errors import LamplighterError, LedgerUnavailable
 from lamplighter.domain.run import Outcome, Settled
 from lamplighter.fail_points import FailPoint, fail_point
-from lamplighter.ports.bus import Bus, BusUnavailable, Message
+from lamplighter.ports.bus import Bus, Message
 from lamplighter.ports.ledger import Ledger
 from lamplighter.stages.news import tell_settled
 from lamplighter.stages.record import Recorder
@@ -42,7 +42,7 @@ class Reporter:
         """News for readers: nothing depends on their arrival."""
         try:
             self._bus.publish(_messages(started))
-        except BusUnavailable as away:
+        except LamplighterError as away:
             _log.warning("%d runs began, and nobody was told: %s", len(started), away)
 
     def ended(self, endings: Sequence[Ending], also: Sequence[JobEvent] = ()) -> bool:

@@ -33,9 +33,12 @@ class Doubts:
     def add(self, claim_id: UUID, tickets: list[Ticket]) -> None:
         self._claims.append((claim_id, tickets))
 
-    def take(self) -> list[tuple[UUID, list[Ticket]]]:
-        taken, self._claims = self._claims, []
-        return taken
+    def take(self) -> tuple[UUID, list[Ticket]] | None:
+        """One at a time: what is not asked for now must still be here when the ledger is back."""
+        try:
+            return self._claims.pop(0)
+        except IndexError:  # somebody else's batch was quicker, or there are none
+            return None
 
 
 class Begun(msgspec.Struct, frozen=True):
@@ -82,8 +85,9 @@ class Work:
 
         `claimed_all` is called in between: from there on the ledger knows, and the message may go.
         """
-        for claim_id, tickets in self._doubts.take():
-            self._begin(claim_id, tickets, lambda: None)
+        self._now()  # a clock that cannot be read yet says so while nothing is claimed
+        while (doubt := self._doubts.take()) is not None:
+            self._begin(*doubt, lambda: None)
         return self._begin(uuid4(), [message.ticket() for message in messages], claimed_all)
 
     def report(self, seconds: float | None) -> int:
