@@ -40,10 +40,10 @@ class Attending(Workplace):
     def unsettled(self) -> int:
         return self.bus.lags("executor.tasks", [TOPIC])[TOPIC, 0]
 
-    def ended(self, count: int) -> set[str]:
+    def ended(self, count: int, seconds: float = PATIENCE) -> set[str]:
         """Runs that were reported, by their jobs' names; bounded."""
         names: set[str] = set()
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + seconds
         while len(names) < count and time.monotonic() < end:
             for event in self.told():
                 if event.outcome is not None:
@@ -80,6 +80,20 @@ def test_what_cannot_be_read_is_put_aside(place: Attending) -> None:
     assert place.ended(1) == {"good"}
     [letter] = place.bus.logs[DEAD_LETTERS.name, 0]
     assert letter.value == b"not a run"
+
+
+def test_a_dead_letter_that_cannot_be_kept_is_tried_again_and_kills_no_worker(
+    place: Attending,
+) -> None:
+    place.bus.buries = False
+    place.bus.publish([Message(TOPIC, b"not a run", partition=0)])
+    place.put(*place.due("good", pool="tasks"))
+    assert place.ended(1, seconds=1.0) == set()
+
+    place.bus.buries = True
+
+    assert place.ended(1) == {"good"}
+    assert place.bus.logs[DEAD_LETTERS.name, 0]
 
 
 def test_without_the_ledger_a_run_waits_and_is_claimed_when_it_is_back(place: Attending) -> None:

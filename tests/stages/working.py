@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 from lamplighter.adapters.memory.bus import MemoryBus
 from lamplighter.adapters.memory.ledger import MemoryLedger
 from lamplighter.contracts.messages import JobEvent, RunMessage, read_job_event
-from lamplighter.contracts.topics import JOB_EVENTS, all_topics
+from lamplighter.contracts.topics import DEAD_LETTERS, JOB_EVENTS, all_topics
 from lamplighter.domain.errors import LedgerUnavailable
 from lamplighter.domain.ids import run_id
 from lamplighter.domain.job import Job
@@ -66,14 +66,17 @@ class FragileLedger(MemoryLedger):
 
 
 class FragileBus(MemoryBus):
-    """`bare`: it is there, and its topics are not."""
+    """`bare`: it is there, and its topics are not. `buries`: it takes dead letters."""
 
     away = False
     bare = False
+    buries = True
 
     def publish(self, batch: Sequence[Message]) -> None:
         if self.away:
             raise BusUnavailable("away")
+        if not self.buries and any(each.topic == DEAD_LETTERS.name for each in batch):
+            raise BusUnavailable("no dead letters now")
         if self.bare:
             raise UnknownTopic("no such topic")
         super().publish(batch)

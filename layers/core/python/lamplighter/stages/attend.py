@@ -53,16 +53,19 @@ class Worker:
             self._stopping.wait(_LOOK_SECONDS)
             return
         records = self._consumer.poll(free, _POLL_SECONDS)
-        messages = self._read(records)
-        if not messages:
-            self._commit(records)
-            return
         try:
-            self._work.begin(messages, lambda: self._commit(records))
-        except LedgerUnavailable as away:
-            _log.warning("%d runs not claimed: %s", len(messages), away)
+            self._begin(records)
+        except (BusUnavailable, LedgerUnavailable) as away:
+            _log.warning("%d runs not claimed: %s", len(records), away)
             self._consumer.rewind(records)
             self._stopping.wait(_PAUSE_SECONDS)
+
+    def _begin(self, records: Sequence[Record]) -> None:
+        messages = self._read(records)
+        if messages:
+            self._work.begin(messages, lambda: self._commit(records))
+        else:
+            self._commit(records)
 
     def _read(self, records: Sequence[Record]) -> list[RunMessage]:
         """What can be read; the rest is put aside for a person to look at."""
