@@ -4,7 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from http import HTTPStatus
 from http.client import HTTPException
@@ -48,7 +48,8 @@ def frozen(stack: Stack, name: str) -> Iterator[None]:
         yield
     finally:
         for each in processes:
-            os.kill(each, signal.SIGCONT)
+            with suppress(ProcessLookupError):  # the test may have killed it meanwhile
+                os.kill(each, signal.SIGCONT)
 
 
 def _children(pid: int) -> list[int]:

@@ -62,12 +62,11 @@ def _guard(lifeline: int, stdin: int, stdout: int, stderr: int) -> None:
     if LINUX:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     grace, cwd, command, *environment = _request(lifeline)
-    child = os.fork()
-    if not child:
-        _become(command, cwd, environment, (stdin, stdout, stderr))
+    child = _fork_held(
+        lambda: _become(command, cwd, environment, (stdin, stdout, stderr)), lifeline
+    )
     for descriptor in (stdin, stdout, stderr):
         os.close(descriptor)
-    _tell(lifeline, f"{child}\n")
     tree = Tree(child, woken)
     while tree.status is None:
         ready, _, _ = select.select([lifeline, woken], [], [])
@@ -79,6 +78,25 @@ def _guard(lifeline: int, stdin: int, stdout: int, stderr: int) -> None:
     # Whatever it left running belongs to the run, and ends with it.
     left = 0 if tree.empty else tree.end(float(grace))
     _tell(lifeline, f"{tree.status} {left}\n")
+
+
+def _fork_held(become: Callable[[], None], lifeline: int) -> int:
+    """A child that does nothing before the worker knows its id.
+
+    One that killed its guardian first would be nobody's: the worker could not end it.
+    """
+    gate, opener = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(opener)
+        if not os.read(gate, 1):
+            os._exit(126)  # the guardian died before it had told
+        become()
+    _tell(lifeline, f"{child}\n")
+    os.write(opener, b"!")
+    os.close(opener)
+    os.close(gate)
+    return child
 
 
 class Tree:
