@@ -1,0 +1,1 @@
+"""The same functions in an AWS account."""
