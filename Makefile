@@ -14,7 +14,9 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	--require-hashes --only-binary :all:
 COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
-TYPED := $(wildcard layers/core/python infra functions tests benchmarks)
+# Lambda's Python has them, all but the last, which only the command line uses.
+NOT_IN_LAYER := boto3 botocore s3transfer jmespath click
+TYPED := $(wildcard layers/core/python layers/dependencies infra functions tests benchmarks)
 
 .DEFAULT_GOAL := help
 .PHONY: help up test lint fmt bench synth lock clean
@@ -48,6 +50,8 @@ synth: $(DEV) ## make the CloudFormation templates from the CDK app
 
 lock: $(DEV) ## write requirements/*.txt anew from requirements/*.in
 	@cd requirements && ../$(COMPILE) local.in -o local.txt && ../$(COMPILE) dev.in -o dev.txt
+	@cd requirements && ../$(COMPILE) $(NOT_IN_LAYER:%=--no-emit-package %) layer.in -o layer.txt
+	@cd requirements && ../$(COMPILE) --no-deps sam.in -o sam.txt
 
 clean: ## remove everything that make made; .lamplighter (your data) stays
 	rm -rf $(VENV) .cache build cdk.out .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

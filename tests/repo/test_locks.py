@@ -46,6 +46,14 @@ def test_make_test_adds_to_make_up_and_changes_nothing_of_it() -> None:
     assert "pytest" not in up
 
 
+def test_the_layer_has_make_ups_versions_and_nothing_that_lambda_has() -> None:
+    up, layer = (_versions(ROOT / "requirements" / name) for name in ("local.txt", "layer.txt"))
+
+    assert layer.items() <= up.items()
+    assert {"psycopg-binary", "confluent-kafka", "valkey", "tzdata", "urllib3"} <= layer.keys()
+    assert not layer.keys() & {"boto3", "botocore", "s3transfer", "jmespath", "click", "uvicorn"}
+
+
 def test_no_other_lock_is_tracked() -> None:
     tracked = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).split()
 

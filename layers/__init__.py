@@ -1,0 +1,1 @@
+"""What functions share on Lambda: our own package (`core`) and the packages it stands on."""

@@ -1,0 +1,1 @@
+"""The packages that the functions import, as a Lambda layer built without Docker."""
