@@ -7,7 +7,7 @@ function that only reads starts without Kafka's.
 import os
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import cache as remember
 from functools import wraps
@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from lamplighter import fail_points
 from lamplighter.contracts.topics import JOB_EVENTS, all_topics
-from lamplighter.ports.bus import Bus, Consumer
+from lamplighter.ports.bus import Bus, Consumer, Message
 from lamplighter.ports.logs import Logs
 from lamplighter.ports.target import Secrets
 from lamplighter.settings import Bus as BusKind
@@ -28,6 +28,7 @@ from lamplighter.stages.clock import LedgerClock, this_machine
 from lamplighter.stages.defer import Deferral
 from lamplighter.stages.desk import Desk
 from lamplighter.stages.execute import Executor
+from lamplighter.stages.measure import measure
 from lamplighter.stages.news import Announcer
 from lamplighter.stages.presence import Presence
 from lamplighter.stages.reach import Reach
@@ -35,7 +36,9 @@ from lamplighter.stages.record import Recorder
 from lamplighter.stages.report import Reporter
 from lamplighter.stages.run import Limits, Runner
 from lamplighter.stages.work import Doubts, Work
-from lamplighter.telemetry import Telemetry, count_endings, on_lambda
+from lamplighter.telemetry import Telemetry, to_stdout
+from lamplighter.telemetry.logs import told_in_every_line, write_json
+from lamplighter.telemetry.metrics import DEAD_LETTERS, REQUESTS_DEFERRED
 
 if TYPE_CHECKING:
     from lamplighter.adapters.postgres.listing import PostgresQueryLedger
@@ -57,12 +60,15 @@ _building: Final = threading.RLock()
 
 
 _kept: Final[list[Callable[[], None]]] = []
+# What has to leave the process before it may be frozen.
+_at_the_end: Final[list[Callable[[], None]]] = []
 
 
 def forget() -> None:
     """Build everything anew when next asked for: for tests, which have many settings."""
     for clear in _kept:
         clear()
+    _at_the_end.clear()
 
 
 def once(build: Callable[[], T]) -> Callable[[], T]:
@@ -78,10 +84,36 @@ def once(build: Callable[[], T]) -> Callable[[], T]:
     return get
 
 
+def invoked(handler: Callable[[dict[str, Any], Any], T]) -> Callable[[dict[str, Any], Any], T]:
+    """Around a function's handler: its lines say whose they are, and what it told leaves with it.
+
+    However it ends; and needs no settings, so that a handler can say which of them is wrong.
+    """
+    function = handler.__module__.split(".")[1]
+
+    @wraps(handler)
+    def invoke(event: dict[str, Any], context: Any) -> T:
+        request_id = getattr(context, "aws_request_id", None)
+        try:
+            with told_in_every_line(function=function, request_id=request_id):
+                return handler(event, context)
+        finally:
+            flush()
+
+    return invoke
+
+
+def flush() -> None:
+    for leave in _at_the_end:
+        leave()
+
+
 @once
 def settings() -> Settings:
     given = load(os.environ)
     fail_points.watch(Path(given.fail_points) if given.fail_points else None)
+    if _is_on_aws():
+        write_json(given.log_level)
     return given
 
 
@@ -239,7 +271,7 @@ def worker() -> "Worker":
     topics = [topic.name for topic in job_runs_topics(pool)]
     consumer: Consumer = bus().consumer(executor_group(pool), topics)
     presence().start()
-    return Worker(bus(), consumer, runner(), work())
+    return Worker(bus(), consumer, runner(), work(), buried=_count_buried)
 
 
 def watcher() -> "Watcher":
@@ -268,7 +300,11 @@ def desk() -> Desk:
     return Desk(
         ledger=ledger(),
         now=LedgerClock(lambda: _reach()(ledger().now), otherwise=this_machine).now,
-        deferral=Deferral(lambda batch: bus().publish(batch), _reach()),
+        deferral=Deferral(
+            lambda batch: bus().publish(batch),
+            _reach(),
+            deferred=lambda jobs: telemetry().count(REQUESTS_DEFERRED, jobs),
+        ),
         hint=queue().add,
         logs=logs(),
         # Asked for when there is something to tell: whoever only reads needs no bus.
@@ -290,8 +326,9 @@ def recorder() -> Recorder:
         bus(),
         cache(),
         _alarm(),
-        lambda ended: count_endings(telemetry(), ended),
+        lambda folded: measure(telemetry(), folded),
         wake=queue().wake,
+        buried=_count_buried,
     )
 
 
@@ -305,7 +342,25 @@ def _alarm() -> Alarm:
 
 @once
 def telemetry() -> Telemetry:
-    return on_lambda(enabled=_is_lambda())
+    """Lambda and ECS send standard output to CloudWatch; elsewhere `/metrics` has it all."""
+    made = Telemetry(to_stdout if _is_on_aws() else None, settings().cell)
+    _at_the_end.append(made.flush)
+    return made
+
+
+def bury(letters: Sequence[Message]) -> None:
+    """Dead letters: to their topic, and counted."""
+    if letters:
+        bus().publish(letters)
+        _count_buried(len(letters))
+
+
+def _count_buried(letters: int) -> None:
+    telemetry().count(DEAD_LETTERS, letters)
+
+
+def _is_on_aws() -> bool:
+    return _is_lambda() or "ECS_CONTAINER_METADATA_URI_V4" in os.environ
 
 
 def _is_lambda() -> bool:

@@ -24,7 +24,7 @@ class JobStatus(IntEnum):
     REJECTED = 4  # accepted while the ledger was away, refused when it came back
 
 
-class Policy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Policy(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """What only the code reads, never a query: kept as one document, empty for most jobs."""
 
     backoff: Backoff = Backoff()
@@ -37,7 +37,7 @@ class Policy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     rejection: str | None = None  # of a REJECTED job: why. Nobody submits it
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class Job(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     job_id: UUID
     name: str
     schedule: Schedule

@@ -71,7 +71,7 @@ class Verdict(Enum):
     RELEASED = "released"  # never started: the worker gives it back
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     run_id: UUID
     fence: int
     verdict: Verdict
@@ -92,7 +92,7 @@ class Recorded(Enum):
     STALE = "stale"  # an older fence, or a run that is gone: it changed nothing
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The ledger's record of a fire, whole."""
 
     run_id: UUID
@@ -124,7 +124,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     log_url: str | None = None
 
 
-class Settled(msgspec.Struct, frozen=True):
+class Settled(msgspec.Struct, frozen=True, gc=False):
     """The answer to one outcome: was it accepted, and where does the run stand now.
 
     `run` is the record itself where the ledger had it at hand: always, but for plain successes.
@@ -204,7 +204,7 @@ def _delay_ms(job: Job) -> int:
     return jitter_ms(job.job_id, job.schedule) if job.schedule.jitter_seconds > 0 else 0
 
 
-class Submission(msgspec.Struct, frozen=True):
+class Submission(msgspec.Struct, frozen=True, gc=False):
     """A job with its first fires: `first_fire` goes into the ledger, `next_fire` is planned later.
 
     A job that waits for others (`after`, no schedule of its own) has neither.

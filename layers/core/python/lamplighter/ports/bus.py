@@ -7,6 +7,7 @@ broker is not reached in time.
 """
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Final, Protocol
 from zlib import crc32
 
@@ -14,9 +15,10 @@ import msgspec
 
 from lamplighter.domain.errors import LamplighterError
 
-# Key, value and headers of one message together. Kafka's own limit, and a quarter of what fits
-# into a Lambda event once it is base64; what is larger belongs into object storage.
-MAX_MESSAGE_BYTES: Final = 1024 * 1024
+# Key, value and headers of one message together. Kafka's and SQS's own limit, less what SQS counts
+# beside them, and a quarter of what fits into a Lambda event once it is base64; what is larger
+# belongs into object storage.
+MAX_MESSAGE_BYTES: Final = 1024 * 1024 - 4096
 
 # A question that somebody waits for; who has other things to do asks with less patience.
 COUNT_SECONDS: Final = 5.0
@@ -24,6 +26,17 @@ COUNT_SECONDS: Final = 5.0
 Headers = tuple[tuple[str, bytes], ...]
 # topic, partition
 Place = tuple[str, int]
+
+
+class Capability(Enum):
+    """What a bus may lack and say so; everything else in this file is kept by all of them."""
+
+    ORDER = "a partition keeps its order, and a commit is about all that lies before it as well"
+    PARTITIONS = "keys and messages choose among partitions, and each has one reader at a time"
+    GROUPS = "several groups read the same topic, each for itself"
+
+
+EVERYTHING: Final = frozenset(Capability)
 
 
 class BusUnavailable(LamplighterError):
@@ -111,6 +124,10 @@ class Consumer(Protocol):
 
 
 class Bus(Protocol):
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """Whoever needs one that may be missing asks here; without ORDER, slots keep the order."""
+
     def ensure_topics(self, topics: Sequence[Topic]) -> None:
         """Make those that are missing. Partitions and limits of existing ones stay as they are."""
 

@@ -17,7 +17,6 @@ from lamplighter.ports.alerts import Alert
 from lamplighter.ports.bus import Bus
 from lamplighter.ports.cache import Cache, JobStatus
 from lamplighter.ports.ledger import Ledger
-from lamplighter.ports.rollups import Rollup
 from lamplighter.stages.alert import Alarm
 from lamplighter.stages.effort import Effort
 from lamplighter.stages.news import messages_of, settled_news
@@ -73,13 +72,14 @@ class Aftermath:
         bus: Bus,
         cache: Cache | None,
         alarm: Alarm,
-        measure: Callable[[Sequence[Rollup]], None] | None,
+        measure: Callable[[Folded], None] | None,
     ) -> None:
         self._ledger, self._bus, self._cache, self._alarm = ledger, bus, cache, alarm
         self._measure = measure
         self._retrying = Effort("telling of retries")
         self._caching = Effort("keeping statuses")
         self._counting = Effort("counting endings")
+        self._measuring = Effort("measuring")
         self._alerting = Effort("alerting")
 
     def follow(self, folded: Folded, *, bus_is_away: bool = False) -> None:
@@ -88,9 +88,11 @@ class Aftermath:
             self._retrying.make(lambda: self._tell_of_retries(folded.seen))
         if (cache := self._cache) is not None:
             self._caching.make(lambda: cache.put_job_statuses(_newest(folded.seen)))
+        if (measure := self._measure) is not None:
+            self._measuring.make(lambda: measure(folded))
         endings = folded.endings
         if endings:
-            self._counting.make(lambda: self._count(rolled_up(endings)))
+            self._counting.make(lambda: self._ledger.add_minutes(rolled_up(endings)))
         bad = [(event, state) for event, state in endings if state in _BAD]
         if bad and not self._alarm.is_silent:
             self._alerting.make(lambda: self._alert(bad))
@@ -100,11 +102,6 @@ class Aftermath:
         news = settled_news([each for each in retried if each is not None])
         if news:
             self._bus.publish(messages_of(news))
-
-    def _count(self, rollups: Sequence[Rollup]) -> None:
-        if self._measure is not None:
-            self._measure(rollups)
-        self._ledger.add_minutes(rollups)
 
     def _alert(self, bad: Sequence[Ending]) -> None:
         critical = self._ledger.critical_jobs({event.job_id for event, _ in bad})

@@ -7,7 +7,7 @@ and a local process work like this; Lambda's executor is called with its batch i
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -27,8 +27,18 @@ _PAUSE_SECONDS: Final = 0.5
 
 
 class Worker:
-    def __init__(self, bus: Bus, consumer: Consumer, runner: Runner, work: Work) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        consumer: Consumer,
+        runner: Runner,
+        work: Work,
+        *,
+        buried: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """`buried` is told of dead letters."""
         self._bus, self._consumer, self._runner, self._work = bus, consumer, runner, work
+        self._buried = buried
         self._stopping = threading.Event()
 
     def stop(self) -> None:
@@ -75,6 +85,7 @@ class Worker:
                 messages.append(read_run(record.value))
             except msgspec.MsgspecError as problem:
                 self._bus.publish([dead_letter(record, str(problem), "worker")])
+                self._buried(1)
         return messages
 
     def _commit(self, records: Sequence[Record]) -> None:

@@ -20,9 +20,17 @@ _SECONDS_PER_JOB: Final = 0.001
 class Deferral:
     """`publish` returns when the bus has the messages for good: fsynced, or on all replicas."""
 
-    def __init__(self, publish: Callable[[Sequence[Message]], None], reach: Reach) -> None:
+    def __init__(
+        self,
+        publish: Callable[[Sequence[Message]], None],
+        reach: Reach,
+        *,
+        deferred: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """`deferred` is told how many jobs were."""
         self._publish = publish
         self._reach = reach
+        self._deferred = deferred
 
     def submit(
         self, ledger: Ledger, submissions: Sequence[Submission], now: datetime
@@ -48,4 +56,5 @@ class Deferral:
             self._publish(messages)
         except (BusUnavailable, UnknownTopic) as error:
             raise LedgerUnavailable(f"{away}; and the bus: {error}") from error
+        self._deferred(len(submissions))
         _log.warning("accepted %d jobs without the ledger: %s", len(submissions), away)

@@ -27,7 +27,7 @@ from lamplighter.ports.bus import Bus, BusUnavailable, Message, Record
 from lamplighter.ports.cache import Cache
 from lamplighter.ports.ledger import Ledger
 from lamplighter.ports.queue import QueueUnavailable
-from lamplighter.ports.rollups import Rollup, WorkerNote
+from lamplighter.ports.rollups import WorkerNote
 from lamplighter.stages.aftermath import Aftermath, Folded, seen
 from lamplighter.stages.alert import Alarm
 
@@ -43,16 +43,18 @@ class Recorder:
         bus: Bus,
         cache: Cache | None = None,
         alarm: Alarm | None = None,
-        measure: Callable[[Sequence[Rollup]], None] | None = None,
+        measure: Callable[[Folded], None] | None = None,
         *,
         wake: Callable[[], None] = lambda: None,
+        buried: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """`measure` is told what ended, summed up, for metrics beside the ledger's own.
+        """`measure` is told what became of a batch, for metrics beside the ledger's own.
 
         `wake` ends the leader's sleep: a retry, or a run that was handed a slot, is soon due.
+        `buried` is told of dead letters.
         """
         self._ledger, self._bus = ledger, bus
-        self._wake = wake
+        self._wake, self._buried = wake, buried
         self._aftermath = Aftermath(ledger, bus, cache, alarm or Alarm([]), measure)
 
     def handle(self, records: Sequence[Record]) -> list[Record]:
@@ -98,6 +100,7 @@ class Recorder:
     def _bury(self, unreadable: Sequence[tuple[Record, str]]) -> None:
         if unreadable:
             self._bus.publish([dead_letter(each, why, "recorder") for each, why in unreadable])
+            self._buried(len(unreadable))
 
     def _tell_dependents(self, folded: Folded, *, bus_is_away: bool) -> None:
         """By the bus; where that is away, the ledger does what the resolver would have asked.

@@ -15,7 +15,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from lamplighter.adapters.kafka.config import KafkaAccess, client_config, topic_config
+from lamplighter.adapters.kafka.config import KafkaAccess, client_config, made, topic_config
 from lamplighter.ports.bus import BusUnavailable, Place, Topic, UnknownTopic
 
 # Between two tries, where a broker does not know yet what another has decided.
@@ -45,7 +45,7 @@ class KafkaTopics:
         ]
         if wanted:
             # Asked for once in a process's life: no reason to keep a connection.
-            admin = AdminClient(client_config(self._access))
+            admin = made(AdminClient, client_config(self._access))
             answers = admin.create_topics(wanted, request_timeout=self._answer_seconds)
             for answer in answers.values():
                 self._made(answer)
@@ -93,7 +93,7 @@ class KafkaTopics:
         with self._making:
             if group not in self._readers:
                 settings = {"group.id": group, "enable.auto.commit": False}
-                self._readers[group] = Consumer(client_config(self._access) | settings)
+                self._readers[group] = made(Consumer, client_config(self._access) | settings)
             return self._readers[group]
 
     def _made(self, answer: Any) -> None:

@@ -8,10 +8,11 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Sent
 
 from lamplighter.adapters.kafka.admin import KafkaTopics
-from lamplighter.adapters.kafka.config import KafkaAccess, consumer_config, producer_config
+from lamplighter.adapters.kafka.config import KafkaAccess, consumer_config, made, producer_config
 from lamplighter.adapters.kafka.consumer import KafkaConsumer
 from lamplighter.ports.bus import (
     COUNT_SECONDS,
+    EVERYTHING,
     BusUnavailable,
     Message,
     Place,
@@ -33,13 +34,15 @@ _BY_KEY: Final = -1
 class KafkaBus:
     """Connects at once, in the background: an idempotent producer needs half a second for that."""
 
+    capabilities = EVERYTHING
+
     def __init__(
         self, access: KafkaAccess, *, publish_seconds: float = 10.0, replicas: int = -1
     ) -> None:
         self._access = access
         self._publish_seconds = publish_seconds
         self._config = producer_config(access, publish_seconds=publish_seconds)
-        self._producer = Producer(self._config)
+        self._producer = made(Producer, self._config)
         self._topics = KafkaTopics(access, replicas=replicas, answer_seconds=publish_seconds)
 
     def ensure_topics(self, topics: Sequence[Topic]) -> None:
@@ -58,7 +61,7 @@ class KafkaBus:
             producer.flush(_LOOK_SECONDS)
         if receipt.broken:
             # It would refuse everything from now on; the next one starts afresh.
-            self._producer = Producer(self._config)
+            self._producer = made(Producer, self._config)
         receipt.check()
 
     def consumer(

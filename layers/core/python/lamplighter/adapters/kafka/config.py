@@ -2,18 +2,19 @@
 
 import logging
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
-from lamplighter.ports.bus import MAX_MESSAGE_BYTES
+from lamplighter.ports.bus import MAX_MESSAGE_BYTES, BusUnavailable
 
 log: Final = logging.getLogger("lamplighter.kafka")
 
 # A token and the epoch second at which it ends.
 TokenProvider = Callable[[], tuple[str, float]]
 Config = dict[str, Any]
+C = TypeVar("C")
 
 # A message of the largest size still needs a frame around it: its batch's header and the request's.
 FRAME_BYTES: Final = 64 * 1024
@@ -35,6 +36,8 @@ class KafkaAccess(msgspec.Struct, frozen=True):
 
     servers: str
     token: TokenProvider | None = None
+    # A file with those who may vouch for a broker; none: those that the system trusts.
+    authorities: str | None = None
 
 
 def client_config(access: KafkaAccess) -> Config:
@@ -57,7 +60,19 @@ def client_config(access: KafkaAccess) -> Config:
             "sasl.mechanism": "OAUTHBEARER",
             "oauth_cb": lambda _settings: provide(),
         }
+        if access.authorities:
+            config["ssl.ca.location"] = access.authorities
     return config
+
+
+def made(kind: Callable[[Config], C], config: Config) -> C:
+    """A client. One that needs a token waits here for its first: for a second, as it looks
+    once in one, or for ten where nobody gives it any. Later ones come by themselves, from a thread
+    of the library: nobody has to poll for them."""
+    try:
+        return kind(config)
+    except KafkaException as refused:
+        raise BusUnavailable(f"no client for Kafka: {refused.args[0].str()}") from refused
 
 
 def producer_config(access: KafkaAccess, *, publish_seconds: float) -> Config:

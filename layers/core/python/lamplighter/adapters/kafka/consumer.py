@@ -11,7 +11,7 @@ from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from lamplighter.adapters.kafka.config import Config, log
+from lamplighter.adapters.kafka.config import Config, log, made
 from lamplighter.adapters.kafka.settling import Request, Settling
 from lamplighter.ports.bus import BusUnavailable, Place, Record, UnknownTopic, ends, starts
 
@@ -23,7 +23,7 @@ _NO_SUCH_TOPIC: Final = {KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_
 
 class KafkaConsumer:
     def __init__(self, config: Config, topics: Sequence[str], *, handling_seconds: float) -> None:
-        self._consumer = Consumer(config)
+        self._consumer = made(Consumer, config)
         self._handling_seconds = handling_seconds
         self._inside = threading.Lock()
         self._settling = Settling(self._consumer)

@@ -7,6 +7,7 @@ from itertools import count
 
 from lamplighter.ports.bus import (
     COUNT_SECONDS,
+    EVERYTHING,
     Message,
     Place,
     Record,
@@ -21,6 +22,8 @@ from lamplighter.ports.bus import (
 
 class MemoryBus:
     """One lock for everything; whoever waits for messages waits on it."""
+
+    capabilities = EVERYTHING
 
     def __init__(self) -> None:
         self.changed = threading.Condition()

@@ -13,6 +13,7 @@ from psycopg.types.json import set_json_loads
 from psycopg_pool import ConnectionPool
 
 from lamplighter.adapters.postgres import arrays
+from lamplighter.adapters.postgres.address import Address
 from lamplighter.domain.errors import LedgerUnavailable
 
 T = TypeVar("T")
@@ -87,9 +88,9 @@ class PatientConnection(Connection[Row]):
 
 
 class Database:
-    """A pool of connections. What goes wrong gets its name here."""
+    """A pool of connections, each to the address of its time. What goes wrong is named here."""
 
-    def __init__(self, url: str, *, max_size: int = 8, bounds: Bounds | None = None) -> None:
+    def __init__(self, url: Address, *, max_size: int = 8, bounds: Bounds | None = None) -> None:
         bounds = bounds or Bounds()
         self._patience = bounds.statement / 1000 + _SPARE_SECONDS
         self._pool = ConnectionPool(

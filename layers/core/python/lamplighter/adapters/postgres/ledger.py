@@ -1,5 +1,6 @@
 """The ledger on PostgreSQL, put together from its parts."""
 
+from lamplighter.adapters.postgres.address import Address
 from lamplighter.adapters.postgres.calendars import PostgresCalendars
 from lamplighter.adapters.postgres.changes import PostgresChanges
 from lamplighter.adapters.postgres.claims import PostgresClaims
@@ -29,7 +30,7 @@ class PostgresLedger(
     PostgresRollups,
     PostgresReads,
 ):
-    def __init__(self, url: str, *, max_size: int = 8, bounds: Bounds | None = None) -> None:
+    def __init__(self, url: Address, *, max_size: int = 8, bounds: Bounds | None = None) -> None:
         self._db = Database(url, max_size=max_size, bounds=bounds)
 
     def close(self) -> None:

@@ -13,6 +13,7 @@ from importlib.resources import files
 import psycopg
 from psycopg import Connection
 
+from lamplighter.adapters.postgres.address import Address, resolved
 from lamplighter.adapters.postgres.partitions import ensure_partitions
 from lamplighter.domain.errors import LamplighterError, LedgerUnavailable
 
@@ -32,10 +33,10 @@ class MigrationChanged(LamplighterError):
     """A migration was edited after it had been applied. Restore it, and add a new file instead."""
 
 
-def migrate(url: str, *, days_ahead: int = DAYS_AHEAD) -> list[str]:
+def migrate(url: Address, *, days_ahead: int = DAYS_AHEAD) -> list[str]:
     """Bring a database up to date; answers with the names of what was applied just now."""
     try:
-        with psycopg.connect(url, autocommit=True, connect_timeout=5) as conn:
+        with psycopg.connect(resolved(url), autocommit=True, connect_timeout=5) as conn:
             conn.execute(_LOCK)
             try:
                 applied = _apply_missing(conn)

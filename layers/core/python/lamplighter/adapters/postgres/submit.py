@@ -110,8 +110,8 @@ def _first_runs(submissions: Sequence[Submission]) -> list[NewRun]:
 
 def _columns(submissions: Sequence[Submission], runs: Sequence[NewRun]) -> dict[str, Any]:
     jobs = [each.job for each in submissions]
-    # A one-off inside the ledger's days needs no schedule; only the statement knows those days.
-    timed = [each for each in submissions if each.first_fire is not None]
+    # A one-off has a schedule only beyond the ledger's days, and only the statement knows those.
+    timed = [each for each in submissions if each.next_fire is not None]
     return {
         **jobs_to_columns(jobs, [each.fingerprint for each in submissions]),
         **new_runs_to_columns(runs),

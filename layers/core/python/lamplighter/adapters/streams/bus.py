@@ -11,7 +11,15 @@ from lamplighter.adapters.streams import keys
 from lamplighter.adapters.streams.consumer import StreamsConsumer
 from lamplighter.adapters.streams.packing import Entry, pack
 from lamplighter.adapters.streams.server import AWAY, Server, translated
-from lamplighter.ports.bus import COUNT_SECONDS, Message, Place, Topic, UnknownTopic, check_sizes
+from lamplighter.ports.bus import (
+    COUNT_SECONDS,
+    EVERYTHING,
+    Message,
+    Place,
+    Topic,
+    UnknownTopic,
+    check_sizes,
+)
 
 T = TypeVar("T")
 
@@ -25,6 +33,8 @@ class StreamsBus:
 
     `topics` are made again where the server has lost what it had: nobody else would do that.
     """
+
+    capabilities = EVERYTHING
 
     def __init__(
         self, url: str, *, publish_seconds: float = 10.0, topics: Sequence[Topic] = ()

@@ -14,7 +14,9 @@ class CalendarUse(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     only: tuple[str, ...] = ()
 
 
-class Schedule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Schedule(
+    msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True
+):
     """As a person writes it; `validate` returns it as it is kept and believed."""
 
     schedule_type: ScheduleType

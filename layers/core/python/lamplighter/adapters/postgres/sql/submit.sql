@@ -32,25 +32,28 @@ WITH new_jobs AS (
     ON CONFLICT (job_id) DO NOTHING
     RETURNING job_id
 ), given_runs AS (
-    SELECT *
+    SELECT *, fire_at >= (SELECT ready_from FROM ledger_bounds)
+              AND fire_at < (SELECT ready_to FROM ledger_bounds) AS has_day
     FROM (SELECT unnest(%(run_ids)s) AS run_id, unnest(%(run_job_ids)s) AS job_id,
                  unnest(%(run_tenants)s) AS tenant, unnest(%(run_pools)s) AS pool,
                  unnest(%(run_priorities)s) AS priority, unnest(%(run_states)s) AS status,
                  unnest(%(run_slotted)s) AS slotted, unnest(%(run_delays)s) AS delay_ms,
                  unnest(%(run_fires)s) AS fire_at, unnest(%(run_patience)s) AS patience) AS given
-    WHERE fire_at >= (SELECT ready_from FROM ledger_bounds)
-      AND fire_at < (SELECT ready_to FROM ledger_bounds)
 ), new_runs AS (
     INSERT INTO job_runs (run_id, job_id, tenant, pool, priority, status, slotted, delay_ms, wake_at)
     SELECT run_id, job_id, tenant, pool, priority, status, slotted, delay_ms,
            CASE WHEN status = 2 THEN greatest(fire_at, clock_timestamp()) + patience * interval '1 s'
             WHEN fire_at < clock_timestamp() - interval '2 s' THEN clock_timestamp() END
     FROM given_runs
-    WHERE job_id IN (SELECT job_id FROM new_jobs)
+    WHERE has_day AND job_id IN (SELECT job_id FROM new_jobs)
 ), new_schedules AS (
     INSERT INTO schedules (job_id, tenant, next_fire_at, version)
     SELECT job_id, tenant, next_fire_at, 1
     FROM (
+        SELECT DISTINCT job_id, tenant, fire_at AS next_fire_at  -- one-offs; each pool has a run
+        FROM given_runs
+        WHERE NOT has_day AND job_id <> ALL(%(schedule_job_ids)s)
+        UNION ALL
         SELECT job_id, tenant,
                CASE WHEN first_fire >= (SELECT ready_from FROM ledger_bounds)
                      AND first_fire < (SELECT ready_to FROM ledger_bounds)
@@ -59,7 +62,7 @@ WITH new_jobs AS (
                      unnest(%(schedule_tenants)s) AS tenant,
                      unnest(%(first_fires)s) AS first_fire, unnest(%(next_fires)s) AS next_fire) AS given
     ) AS given
-    WHERE next_fire_at IS NOT NULL AND job_id IN (SELECT job_id FROM new_jobs)
+    WHERE job_id IN (SELECT job_id FROM new_jobs)
 )
 SELECT (SELECT array_agg(job_id) FROM new_jobs), ready_from, ready_to FROM ledger_bounds;
 
