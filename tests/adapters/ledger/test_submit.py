@@ -102,6 +102,14 @@ def test_a_first_fire_beyond_the_ready_days_waits_in_its_schedule(play: Play) ->
     assert (standing.job.job_id, standing.next_fire_at) == (submission.job.job_id, far)
 
 
+def test_a_far_one_off_of_two_pools_waits_in_one_schedule(play: Play) -> None:
+    far = play.at(30 * 86_400)
+    submission = one_off(far, policy=Policy(fan_out=("default", "tasks")))
+    play.submit(submission)
+    [standing] = play.ledger.due_schedules(far + timedelta(seconds=1), 10)
+    assert (standing.job.job_id, standing.next_fire_at) == (submission.job.job_id, far)
+
+
 def test_a_first_fire_before_the_ready_days_is_not_lost(play: Play) -> None:
     """Accepted while the ledger was away for days: it is planned like any other late fire."""
     submission = one_off(play.at(-20 * 86_400))
