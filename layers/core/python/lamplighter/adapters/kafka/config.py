@@ -66,9 +66,11 @@ def client_config(access: KafkaAccess) -> Config:
 
 
 def made(kind: Callable[[Config], C], config: Config) -> C:
-    """A client. One that needs a token waits here for its first: for a second, as it looks
-    once in one, or for ten where nobody gives it any. Later ones come by themselves, from a thread
-    of the library: nobody has to poll for them."""
+    """A client. One that needs a token waits here for its first, and BusUnavailable if none comes.
+
+    For a second, since it looks once in one; in vain for ten. Later tokens are asked for by a
+    thread of the library: nobody has to poll for them.
+    """
     try:
         return kind(config)
     except KafkaException as refused:
