@@ -8,30 +8,27 @@ from lamplighter import wiring
 from lamplighter.contracts.dead_letters import dead_letter
 from lamplighter.contracts.messages import read_run
 from lamplighter.contracts.msk import answer, decode_event, read_each
+from lamplighter.telemetry.logs import keys
 
 _log = logging.getLogger("lamplighter.executor")
 # Of the time that Lambda gives: a run that starts may take as long as its pool allows.
 _MARGIN_SECONDS = 10.0
 
 
+@wiring.invoked
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """A batch of runs in; out those that found no place, to be delivered again."""
     if wiring.runner().exhausted:
         # Lambda replaces a process that has ended, and delivers the batch to the next one.
         sys.exit("too many handlers hang past their deadline; this process makes room for another")
     read = read_each(decode_event(event), read_run)
-    for record, why in read.unreadable:
-        wiring.bus().publish([dead_letter(record, why, "executor")])
+    wiring.bury([dead_letter(record, why, "executor") for record, why in read.unreadable])
     by_run = {message.run_id: record for record, message in read.good}
     left = context.get_remaining_time_in_millis() / 1000
     executed = wiring.executor().execute(
         [message for _, message in read.good],
         left - wiring.settings().longest_seconds - _MARGIN_SECONDS,
     )
-    _log.info(
-        "batch executed: claimed %d, refused %s, left %d",
-        executed.claimed,
-        executed.refused,
-        len(executed.left),
-    )
+    told = keys(claimed=executed.claimed, refused=executed.refused, left=len(executed.left))
+    _log.info("batch executed", extra=told)
     return answer(by_run[message.run_id] for message in executed.left)

@@ -11,14 +11,14 @@ from lamplighter.ports.bus import Record
 from lamplighter.stages.requests import persist
 
 
+@wiring.invoked
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda's
     """A batch of events in; without the ledger, all of it out, to be delivered again."""
     records = decode_event(event)
     asked = [each for each in records if each.topic == JOB_REQUESTS.name]
     told = [each for each in records if each.topic != JOB_REQUESTS.name]
-    with wiring.telemetry().invocation():
-        failed = wiring.recorder().handle(told) if told else []
-        return answer(failed + _persist(asked) if asked else failed)
+    failed = wiring.recorder().handle(told) if told else []
+    return answer(failed + _persist(asked) if asked else failed)
 
 
 def _persist(records: list[Record]) -> list[Record]:
@@ -27,5 +27,5 @@ def _persist(records: list[Record]) -> list[Record]:
         refused = persist(wiring.desk(), records).refused
     except LedgerUnavailable:
         return records
-    wiring.bus().publish([dead_letter(each.record, each.why, "recorder") for each in refused])
+    wiring.bury([dead_letter(each.record, each.why, "recorder") for each in refused])
     return []

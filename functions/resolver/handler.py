@@ -10,12 +10,12 @@ from lamplighter.domain.errors import LedgerUnavailable
 from lamplighter.stages.resolve import resolve
 
 
+@wiring.invoked
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda's
     """A batch of endings in; without the ledger, all of it out, to be delivered again."""
     records = decode_event(event)
     read = read_each(records, read_dependency)
-    for record, why in read.unreadable:
-        wiring.bus().publish([dead_letter(record, why, "resolver")])
+    wiring.bury([dead_letter(record, why, "resolver") for record, why in read.unreadable])
     try:
         endings = [ending for _, ending in read.good]
         resolve(wiring.ledger(), wiring.queue(), endings, wiring.bus())

@@ -25,6 +25,7 @@ api = Api(
 )
 
 
+@wiring.invoked
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda's
     """An API Gateway event in, its answer out."""
     return api.answer(event, wiring.desk)

@@ -6,6 +6,7 @@
 import signal
 
 from lamplighter import wiring
+from lamplighter.telemetry.logs import told_in_every_line
 
 # ECS sends SIGKILL 120 s after SIGTERM at most; what has not ended by then is taken back.
 GRACE_SECONDS = 100.0
@@ -16,8 +17,10 @@ def main(grace_seconds: float = GRACE_SECONDS) -> None:
     worker = wiring.worker()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.stop())
-    worker.attend(grace_seconds)
+    with told_in_every_line(function="worker"):
+        worker.attend(grace_seconds)
     wiring.presence().stop()
+    wiring.flush()
 
 
 if __name__ == "__main__":

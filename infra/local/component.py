@@ -7,16 +7,15 @@ file is made once the component is set up. SIGTERM ends it.
 """
 
 import argparse
-import logging
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NoReturn
 
-from lamplighter.settings import LogLevel, load
+from lamplighter.settings import load
+from lamplighter.telemetry.logs import write_text
 
 # From SIGTERM to SIGKILL; a component that stops in an orderly way wants less.
 GRACE_SECONDS: Final = 12.0
@@ -27,7 +26,7 @@ Ready = Callable[[], None]
 
 def main(arguments: list[str]) -> None:
     asked = _asked(arguments)
-    _log_to_stderr(load(os.environ).log_level)
+    write_text(load(os.environ).log_level)
     signal.signal(signal.SIGTERM, _leave)
     KINDS[kind_of(asked.name)](asked, lambda: _make(asked.ready))
 
@@ -56,15 +55,6 @@ def _make(mark: Path | None) -> None:
 def _leave(*_: object) -> NoReturn:
     """For whoever has no better answer to SIGTERM."""
     sys.exit(0)
-
-
-def _log_to_stderr(level: LogLevel) -> None:
-    lines = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s %(message)s")
-    lines.datefmt = "%Y-%m-%dT%H:%M:%S"
-    lines.converter = time.gmtime
-    handler = logging.StreamHandler()
-    handler.setFormatter(lines)
-    logging.basicConfig(level=level.upper(), handlers=[handler])
 
 
 # Imported by the process that needs it, and by no other: each is small, and starts quickly.

@@ -13,6 +13,7 @@ from functions.query import handler as query
 from functions.submit import handler as submit
 from lamplighter import wiring
 from lamplighter.domain.errors import LedgerUnavailable
+from lamplighter.telemetry.logs import JsonLines
 from tests.functions.calling import APIS, Client, read, recorded
 from tests.functions.world import World
 
@@ -111,11 +112,11 @@ def test_every_request_leaves_one_line(call: Client, caplog: pytest.LogCaptureFi
         job_id = call.submit()
         call("GET", f"/jobs/{job_id}/fires", query={"count": "x"})
 
-    lines = [json.loads(record.message) for record in caplog.records]
+    lines = [json.loads(JsonLines().format(record)) for record in caplog.records]
     assert [line["route"] for line in lines] == ["POST /jobs", "GET /jobs/{job_id}/fires"]
     assert [line["status"] for line in lines] == [201, 422]
     assert lines[1]["code"] == "invalid_parameter"
-    assert lines[0]["request_id"] == "JKJaXmPLvHcESHA="
+    assert lines[0]["gateway_request_id"] == "JKJaXmPLvHcESHA="
     assert lines[0]["ms"] >= 0
 
 

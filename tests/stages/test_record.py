@@ -28,6 +28,7 @@ from lamplighter.domain.run import Verdict
 from lamplighter.domain.states import RunState
 from lamplighter.ports.bus import Record
 from lamplighter.ports.queue import QueueUnavailable
+from lamplighter.stages.aftermath import Folded
 from lamplighter.stages.news import settled_news
 from lamplighter.stages.record import Recorder
 from tests.stages.recording import NOON, TENANT, Office
@@ -303,15 +304,14 @@ def test_who_came_and_went_is_noted(office: Office) -> None:
 
 
 def test_metrics_are_told_what_ended(office: Office) -> None:
-    told: list[object] = []
-    recorder = Recorder(office.ledger, office.bus, measure=told.extend)
+    told: list[Folded] = []
+    recorder = Recorder(office.ledger, office.bus, measure=told.append)
     started = office.start(office.submit())
 
     recorder.record([started])
-    assert told == []
     recorder.record([office.end(started)])
 
-    assert len(told) == 1
+    assert [len(each.endings) for each in told] == [0, 1]
 
 
 def test_an_event_that_is_odd_costs_its_count_and_not_the_batch(office: Office) -> None:

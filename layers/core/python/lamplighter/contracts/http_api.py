@@ -21,6 +21,7 @@ from lamplighter.contracts.http_errors import (
     status_of,
 )
 from lamplighter.domain.errors import LamplighterError
+from lamplighter.telemetry.logs import keys
 
 D = TypeVar("D")
 Endpoint = Callable[[D, Request], Response]
@@ -59,7 +60,7 @@ class Api(Generic[D]):
     def _respond(
         self, event: Mapping[str, Any], desk: Callable[[], D], told: dict[str, Any]
     ) -> Response:
-        told["request_id"] = _request_id(event)
+        told["gateway_request_id"] = _request_id(event)
         request = request_of(event)
         told |= {"method": request.method, "path": request.path, "tenant": request.tenant}
         route, params = self._match(request)
@@ -86,7 +87,7 @@ def _refusal(error: Exception, told: dict[str, Any]) -> Response:
     if status is None or not isinstance(error, LamplighterError):
         _log.error("request broke", exc_info=error)
         told["code"] = INTERNAL
-        body = internal_error(str(told.get("request_id", "")))
+        body = internal_error(str(told.get("gateway_request_id", "")))
         return Response(HTTPStatus.INTERNAL_SERVER_ERROR, body)
     told |= {"code": code_of(error), "error": str(error)}
     return Response(status, error_body(error), error_headers(error))
@@ -104,11 +105,6 @@ def _request_id(event: Mapping[str, Any]) -> str:
 
 
 def _tell(told: dict[str, Any], response: Response, seconds: float) -> None:
-    line = {
-        "message": "request answered",
-        **told,
-        "status": int(response.status),
-        "ms": round(seconds * 1000, 1),
-    }
+    told |= {"status": int(response.status), "ms": round(seconds * 1000, 1)}
     level = logging.ERROR if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR else logging.INFO
-    _log.log(level, "%s", msgspec.json.encode(line).decode())
+    _log.log(level, "request answered", extra=keys(**told))

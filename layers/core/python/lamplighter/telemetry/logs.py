@@ -1,0 +1,98 @@
+"""Lines of the log: past-tense facts with ids as keys. JSON where machines read them, else text.
+
+    log.info("runs claimed", extra=keys(run_ids=listed(log, ids), worker_id=…))
+
+Lambda has JSON lines of its own, but Fargate has not, and neither says which function it was: one
+format for both, made here, on top of whatever handler the platform has put there.
+"""
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import islice
+from typing import Any, Final
+from uuid import UUID
+
+# Of a batch, in a line: enough to find it again. Whoever looks for one run asks for more.
+MOST_IDS: Final = 20
+_MOST_IDS_IN_DEBUG: Final = 10_000
+_KEYS: Final = "lamplighter_keys"
+
+_invocation: ContextVar[dict[str, Any]] = ContextVar("invocation", default={})  # noqa: B039 - never changed
+
+
+def keys(**named: Any) -> dict[str, Any]:
+    """For `extra`: under one name, so that none of them can be one of logging's own."""
+    return {_KEYS: named}
+
+
+def listed(log: logging.Logger, ids: Iterable[UUID]) -> list[str]:
+    """The ids of a batch: some of them, or, while somebody looks closely, all."""
+    most = _MOST_IDS_IN_DEBUG if log.isEnabledFor(logging.DEBUG) else MOST_IDS
+    return [str(each) for each in islice(ids, most)]
+
+
+@contextmanager
+def told_in_every_line(**named: Any) -> Iterator[None]:
+    """Within, in this thread."""
+    before = _invocation.set({name: value for name, value in named.items() if value})
+    try:
+        yield
+    finally:
+        _invocation.reset(before)
+
+
+class JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": _instant(record),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_invocation.get(),
+            **getattr(record, _KEYS, {}),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        # Not msgspec: whatever somebody puts there, a line must come of it.
+        return json.dumps(line, default=str, ensure_ascii=False)
+
+
+class Lines(logging.Formatter):
+    """For people: the same facts, in one line of text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        named = {**getattr(record, _KEYS, {})}
+        said = " ".join([record.getMessage(), *(f"{n}={_shown(v)}" for n, v in named.items())])
+        line = f"{_instant(record)} {record.levelname} {record.name} {said}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+def write_json(level: str) -> None:
+    """Every line of this process, in the handlers that are there; else on standard output."""
+    root = logging.getLogger()
+    if not root.handlers:
+        root.addHandler(logging.StreamHandler(sys.stdout))
+    for handler in root.handlers:
+        handler.setFormatter(JsonLines())
+    root.setLevel(level.upper())
+
+
+def write_text(level: str) -> None:
+    """To standard error."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(Lines())
+    logging.basicConfig(level=level.upper(), handlers=[handler])
+
+
+def _instant(record: logging.LogRecord) -> str:
+    seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+    return f"{seconds}.{int(record.msecs):03d}Z"
+
+
+def _shown(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
