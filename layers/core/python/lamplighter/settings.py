@@ -75,6 +75,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     database_url: DatabaseUrl | None = None
     valkey_url: ValkeyUrl | None = None
     kafka_bootstrap_servers: KafkaServers | None = None
+    database_iam: Annotated[
+        bool, Meta(description="Connect with tokens of IAM instead of a password (RDS, Aurora).")
+    ] = False
+    kafka_iam: Annotated[
+        bool, Meta(description="Connect with tokens of IAM over TLS (MSK); else in the clear.")
+    ] = False
     bus: Annotated[
         Bus, Meta(description="What carries messages: streams (Valkey Streams) or kafka.")
     ] = Bus.STREAMS

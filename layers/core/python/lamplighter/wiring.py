@@ -41,6 +41,8 @@ from lamplighter.telemetry.logs import told_in_every_line, write_json
 from lamplighter.telemetry.metrics import DEAD_LETTERS, REQUESTS_DEFERRED
 
 if TYPE_CHECKING:
+    from lamplighter.adapters.kafka.config import TokenProvider
+    from lamplighter.adapters.postgres.address import Address
     from lamplighter.adapters.postgres.listing import PostgresQueryLedger
     from lamplighter.adapters.targets.aws.clients import Clients
     from lamplighter.adapters.valkey.cache import ValkeyCache
@@ -132,11 +134,21 @@ def ledger() -> "PostgresQueryLedger":
     bounds = Bounds(
         given.statement_timeout_ms, given.lock_timeout_ms, given.idle_in_transaction_timeout_ms
     )
-    return PostgresQueryLedger(database_url(), max_size=given.pool_max_size, bounds=bounds)
+    return PostgresQueryLedger(database(), max_size=given.pool_max_size, bounds=bounds)
 
 
-def database_url() -> str:
-    return _required("LAMPLIGHTER_DATABASE_URL", settings().database_url)
+def database() -> "Address":
+    """The ledger's."""
+    return address(_required("LAMPLIGHTER_DATABASE_URL", settings().database_url))
+
+
+def address(url: str) -> "Address":
+    """As it stands; or without a password, where IAM makes one for every connection."""
+    if not settings().database_iam:
+        return url
+    from lamplighter.adapters.aws_identity.rds import RdsAddress, RdsTokens
+
+    return RdsAddress(url, sign=RdsTokens(_region()))
 
 
 @once
@@ -173,12 +185,18 @@ def bus() -> Bus:
         from lamplighter.adapters.kafka.bus import KafkaBus
         from lamplighter.adapters.kafka.config import KafkaAccess
 
-        servers = given.kafka_bootstrap_servers
-        return KafkaBus(KafkaAccess(_required("LAMPLIGHTER_KAFKA_BOOTSTRAP_SERVERS", servers)))
+        servers = _required("LAMPLIGHTER_KAFKA_BOOTSTRAP_SERVERS", given.kafka_bootstrap_servers)
+        return KafkaBus(KafkaAccess(servers, _tokens() if given.kafka_iam else None))
     from lamplighter.adapters.streams.bus import StreamsBus
 
     url = _required("LAMPLIGHTER_VALKEY_URL", given.valkey_url)
     return StreamsBus(url, topics=all_topics(given.windows()))
+
+
+def _tokens() -> "TokenProvider":
+    from lamplighter.adapters.aws_identity.msk import MskTokens
+
+    return MskTokens(_region())
 
 
 @once
@@ -365,6 +383,11 @@ def _is_on_aws() -> bool:
 
 def _is_lambda() -> bool:
     return "AWS_LAMBDA_FUNCTION_NAME" in os.environ
+
+
+def _region() -> str:
+    """Lambda says it to its functions, and the stack to its tasks."""
+    return _required("AWS_REGION", os.environ.get("AWS_REGION"))
 
 
 def _required(variable: str, value: str | None) -> str:

@@ -103,11 +103,12 @@ def _read(url: str, asked: Asked) -> "Report":
     # The driver takes longer to import than all the rest: `--help` does not wait for it.
     import psycopg
 
+    from lamplighter import wiring
     from lamplighter.adapters.postgres.database import Database
     from lamplighter.adapters.postgres.history import PostgresHistory
     from lamplighter.domain.errors import LedgerUnavailable
 
-    database = Database(url, max_size=1)
+    database = Database(wiring.address(url), max_size=1)
     try:
         return PostgresHistory(database).read(lambda history: _verified(history, asked))
     except (LedgerUnavailable, psycopg.Error) as problem:
