@@ -133,6 +133,33 @@ def test_a_late_run_with_jitter_is_not_due_before_its_time(play: Play) -> None:
     assert due.due_at >= run.due_at
 
 
+@on_every_version
+def test_what_nobody_claims_is_found_by_its_age(play: Play) -> None:
+    older, newer = play.submitted(one_off(play.at(-60))), play.submitted(one_off(play.at(-30)))
+    play.ledger.wake(play.at(1), 10)
+    oldest = play.ledger.unclaimed(play.at(61))
+    assert oldest is not None
+    assert (oldest.run_id, oldest.due_at) == (older.run_id, older.due_at)
+    play.start(older)
+    oldest = play.ledger.unclaimed(play.at(61))
+    assert oldest is not None
+    assert oldest.run_id == newer.run_id
+    assert play.ledger.unclaimed(play.at(10)) is None
+
+
+def test_who_waited_for_good_reason_is_not_unclaimed(play: Play) -> None:
+    upstream = one_off(play.at(-60))
+    play.submit(upstream, following(upstream))
+    play.start(play.only_run(upstream))
+    lost, retried = play.due(), play.due()
+    play.end(play.start(retried), Verdict.FAILED)
+    play.start(lost)
+    play.again(play.due_hourly())
+    play.ledger.requeue_lost(ANY_SILENCE)
+    play.ledger.free_dependents([play.only_run(upstream).run_id])
+    assert play.ledger.unclaimed(play.at(3600)) is None
+
+
 def test_nothing_there_is_nothing_loaded(ledger: Ledger) -> None:
     assert ledger.page(FIRST, ledger.now() + timedelta(days=1), 10) == []
     assert ledger.wake(ledger.now() + timedelta(days=1), 10) == []

@@ -34,6 +34,7 @@ READS_OTHER_DAYS = {
     "horizon.agenda": "the first wake-up call of any day: the head of the small index on wake_at",
     "horizon.blocked": "what waits for others, from any day: the small index on wake_at",
     "horizon.overdue": "what has waited too long, from any day: the small index on wake_at",
+    "horizon.unclaimed": "what nobody claims, from any day: the small index on wake_at",
     "horizon.wake": "wake-up calls of any day: the small index on wake_at",
     "slots.first_in_line": "whoever is first in some key's line, looked up by its own id",
     "reads.runs": "a job's history, newest first: a probe per day until the page is full",

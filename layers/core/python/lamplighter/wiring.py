@@ -56,6 +56,9 @@ T = TypeVar("T")
 # How long a submission on Lambda waits for its news to leave: it is stopped when it has answered.
 _A_MOMENT: Final = 0.1
 # The heartbeat's answer says the same for as long as the run goes on.
+    from lamplighter.stages.duties import Report
+    from lamplighter.stages.standing import Gauge
+    from lamplighter.stages.thrift import ThriftyWatcher
 _CANCELLED_FOR: Final = timedelta(hours=1)
 RECORDERS: Final = "recorder"
 _building: Final = threading.RLock()
@@ -374,7 +377,17 @@ def bury(letters: Sequence[Message]) -> None:
 
 
 def _count_buried(letters: int) -> None:
+        report=report,
+        on_renewal=on_renewal,
+        gauge=_gauge() if telemetry().is_on else None,
     telemetry().count(DEAD_LETTERS, letters)
+
+
+@once
+def _gauge() -> "Gauge":
+    from lamplighter.stages.standing import Gauge
+
+    return Gauge(telemetry(), ledger(), queue(), bus(), settings().windows())
 
 
 def _is_on_aws() -> bool:

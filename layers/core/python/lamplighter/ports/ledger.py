@@ -234,6 +234,13 @@ class Horizon(Protocol):
     def cursor(self) -> Cursor: ...
 
     def move_cursor(self, lease: Lease, loaded_to: datetime) -> None:
+    def unclaimed(self, until: datetime) -> Due | None:
+        """Of runs that have to be called because nobody claims them, the oldest, at a glance.
+
+        Those whose next call comes before `until`. Not who waited for an upstream or a slot, nor
+        who was claimed and lost: they are not late in this way.
+        """
+
         """Remember how far loading has come. LeaseLost for an older epoch."""
 
     def advance_watermark(self, lease: Lease, to: datetime) -> Cursor:

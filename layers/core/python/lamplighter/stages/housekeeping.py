@@ -30,7 +30,7 @@ class Housekeeping:
     def __init__(self, post: Post, lease: Lease, loaded_to: Callable[[], datetime | None]) -> None:
         self._post, self._lease = post, lease
         self._loaded_to = loaded_to
-        duties = some(post.rhythm, "sweep", "settle", "follow_up", "health", "tend")
+        duties = some(post.rhythm, "sweep", "settle", "follow_up", "health", "measure", "tend")
         self._duties = Duties(duties, post.steady)
         self._called = threading.Event()
         self._over = threading.Event()
@@ -66,6 +66,7 @@ class Housekeeping:
             "follow_up": self._follow_up,
             "health": self._check_health,
             "tend": self._tend,
+            "measure": self._measure,
         }
         return [(duty, do) for duty, do in all_of_them.items() if self._duties.due(duty)]
 
@@ -112,5 +113,9 @@ class Housekeeping:
             self._post.report.lost_workers += strike_off(self._post.ledger, self._post.bus)
 
     def _tend(self) -> None:
+    def _measure(self) -> None:
+        if self._post.gauge is not None:
+            self._post.gauge.look(self._post.clock.now())
+
         post = self._post
         tend(post.ledger, retention=post.retention, days_ahead=post.days_ahead)

@@ -16,6 +16,7 @@ from lamplighter.stages.capacity import Window, executor_group
 from lamplighter.stages.clock import LedgerClock
 from lamplighter.stages.duties import Report, Rhythm
 from lamplighter.stages.outage import Outage
+from lamplighter.stages.standing import Gauge
 from lamplighter.stages.sweep import Continuity
 
 # Without the queue's channel nobody says that there is something to do.
@@ -73,6 +74,8 @@ class Post(msgspec.Struct, frozen=True):
     sleeper: Sleeper
     bus_outage: Outage
     announce: Callable[[Sequence[JobEvent]], None]
+    gauge: Gauge | None
+    on_renewal: Callable[[], None]
 
 
 def bus_outage(bus: Bus, sleeper: Sleeper) -> Outage:

@@ -17,6 +17,7 @@ from lamplighter.stages.duties import Report, Rhythm
 from lamplighter.stages.lead import LEASE_TTL, SHORTEST_SLEEP, Term
 from lamplighter.stages.news import Announcer
 from lamplighter.stages.post import Post, Sleeper, bus_outage
+from lamplighter.stages.standing import Gauge
 from lamplighter.stages.sweep import Continuity
 
 __all__ = ["LEASE", "LEASE_TTL", "Report", "Rhythm", "Watcher"]
@@ -41,6 +42,9 @@ class Watcher:
         retention: timedelta = timedelta(days=30),
         days_ahead: timedelta = timedelta(days=7),
         steady: Callable[[], float] = time.monotonic,
+        gauge: Gauge | None = None,
+        report: Report | None = None,
+        on_renewal: Callable[[], None] = lambda: None,
     ) -> None:
         self._stopped = threading.Event()
         self._end = float("-inf")
@@ -64,6 +68,8 @@ class Watcher:
             bus_outage=bus_outage(bus, sleeper),
             announce=Announcer(bus.publish),
         )
+            gauge=gauge,
+            on_renewal=on_renewal,
 
     def stop(self) -> None:
         """From any thread: hand the lease on and return, within a turn of the loop."""
@@ -119,6 +125,8 @@ class Watcher:
         post, began = self._post, self._post.steady()
         post.report.led_epochs.append(lease.epoch)
         term = Term(post, lease)
+        if post.gauge is not None:
+            post.gauge.leads()
         try:
             term.serve()
         except (LeaseLost, StaleEpoch) as error:  # somebody else leads, and has all this one had

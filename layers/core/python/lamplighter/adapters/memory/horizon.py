@@ -14,7 +14,7 @@ from lamplighter.adapters.memory.leases import check_lease
 from lamplighter.adapters.memory.missed import write_missed
 from lamplighter.adapters.memory.runs import due_of, still_scheduled, write_down
 from lamplighter.adapters.memory.transaction import Transactional
-from lamplighter.domain.ids import first_run_id
+from lamplighter.domain.ids import BY_SCHEDULE, first_run_id
 from lamplighter.domain.run import Due, Run, new_runs
 from lamplighter.domain.states import RunState
 from lamplighter.ports.ledger import Agenda, Cursor, DueSchedule, Lease, Planned
@@ -55,6 +55,19 @@ class MemoryHorizon(Transactional):
             runs = _on_schedule(books, before=until)
             found = nsmallest(limit, (run.run_id for run in runs if run.run_id > after))
             return [due_of(books.runs[run_id]) for run_id in found]
+
+    def unclaimed(self, until: datetime) -> Due | None:
+        with self._transaction() as books:
+            called = [
+                run
+                for run in books.runs.values()
+                if run.wake_at is not None
+                and run.wake_at <= until
+                and (run.state, run.fence) == (RunState.SCHEDULED, 0)
+                and run.origin == BY_SCHEDULE
+                and not run.excused
+            ]
+            return due_of(min(called, key=lambda run: run.run_id)) if called else None
 
     def wake(self, until: datetime, limit: int) -> list[Due]:
         with self._transaction() as books:

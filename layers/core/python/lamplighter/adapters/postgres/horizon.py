@@ -25,6 +25,7 @@ from lamplighter.ports.ledger import Cursor as LoadCursor
 
 _SQL = queries("horizon")
 _WOKEN_AT_ONCE = 5_000
+_LOOKED_AT = 1_000
 
 
 class PostgresHorizon:
@@ -50,6 +51,11 @@ class PostgresHorizon:
     def page(self, after: UUID, until: datetime, limit: int) -> list[Due]:
         params = {"after": after, "until": first_run_id(until), "limit": limit}
         return [row_to_due(row) for row in self._db.statement(_SQL["page"], params)]
+
+    def unclaimed(self, until: datetime) -> Due | None:
+        params = {"until": until, "limit": _LOOKED_AT}
+        rows = self._db.statement(_SQL["unclaimed"], params)
+        return row_to_due(rows[0]) if rows else None
 
     def wake(self, until: datetime, limit: int) -> list[Due]:
         def work(cursor: Cursor[Row]) -> list[Row]:

@@ -50,6 +50,16 @@ SELECT run_id, tenant, pool, priority, delay_ms, fence FROM job_runs
 WHERE run_id > %(after)s AND run_id < %(until)s AND status = 1 AND wake_at IS NULL
 ORDER BY run_id LIMIT %(limit)s;
 
+-- name: unclaimed
+-- For a metric, every few seconds: what had its time on schedule and must be called since, because
+-- nobody claims it. However many there are, it looks at some of them.
+SELECT run_id, tenant, pool, priority, delay_ms, fence FROM (
+    SELECT run_id, tenant, pool, priority, delay_ms, fence FROM job_runs
+    WHERE wake_at <= %(until)s AND status = 1 AND fence = 0
+      AND origin = 'schedule' AND NOT excused
+    ORDER BY wake_at LIMIT %(limit)s
+) AS called ORDER BY run_id LIMIT 1;
+
 -- name: wake
 -- Off schedule: what has a wake-up call that is due. The call is moved on by a minute, so that a
 -- message that vanishes is sent again; only a claim, an end or parking silences it.
