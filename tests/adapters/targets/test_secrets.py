@@ -8,6 +8,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from lamplighter.adapters.aws_identity.secrets import KEPT_SECONDS, KeptSecrets
 from lamplighter.adapters.targets.aws.clients import Clients
 from lamplighter.adapters.targets.secrets import FolderSecrets, ManagedSecrets
 from lamplighter.ports.target import SecretUnavailable
@@ -43,22 +44,21 @@ def test_no_link_leads_out_of_the_folder(tmp_path: Path) -> None:
         FolderSecrets(tmp_path / "in").resolve("acme", "token")
 
 
-def test_a_managed_secret_is_fetched_once_in_a_while(
-    manager: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_managed_secret_is_fetched_once_in_a_while(manager: Any) -> None:
     manager.create_secret(Name="lamplighter/acme/token", SecretString="one")
-    kept = ManagedSecrets(Clients("us-east-1"))
+    clock = [0.0]
+    kept = ManagedSecrets(KeptSecrets(Clients("us-east-1"), lambda: clock[0]))
 
     assert kept.resolve("acme", "token") == "one"
     manager.put_secret_value(SecretId="lamplighter/acme/token", SecretString="two")
     assert kept.resolve("acme", "token") == "one"
-    monkeypatch.setattr(kept, "_kept", {})  # as when its time is over
+    clock[0] = KEPT_SECONDS
     assert kept.resolve("acme", "token") == "two"
 
 
 def test_a_managed_secret_that_is_missing_or_binary_is_said_so(manager: Any) -> None:
     manager.create_secret(Name="lamplighter/acme/binary", SecretBinary=b"\x00")
-    kept = ManagedSecrets(Clients("us-east-1"))
+    kept = ManagedSecrets(KeptSecrets(Clients("us-east-1")))
 
     with pytest.raises(SecretUnavailable, match="ResourceNotFoundException"):
         kept.resolve("acme", "missing")

@@ -39,11 +39,14 @@ class Secrets(StrEnum):
     AWS = "aws"
 
 
-_ALERT_URL: Final = "Told when a critical job fails."
+_OR_WHERE: Final = " Or secret:NAME, its name or ARN in Secrets Manager."
+_ALERT_URL: Final = "Told when a critical job fails." + _OR_WHERE
+# What stands in a variable can be read by whoever may look at a function.
+REFERENCE: Final = "secret:"
 
 
 def _secret(description: str) -> Meta:
-    return Meta(min_length=1, description=description, extra={"secret": True})
+    return Meta(min_length=1, description=description + _OR_WHERE, extra={"secret": True})
 
 
 def _secret_url(pattern: str, description: str) -> Meta:
@@ -146,7 +149,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     pagerduty_url: Annotated[
         str, Meta(pattern="^https?://", description="PagerDuty's Events API, version 2.")
     ] = "https://events.pagerduty.com/v2/enqueue"
-    alert_webhook_url: Annotated[str, _secret_url("^https?://", _ALERT_URL)] | None = None
+    alert_webhook_url: Annotated[str, _secret_url("^(https?://|secret:.)", _ALERT_URL)] | None = (
+        None
+    )
     alert_webhook_secret: Annotated[str, _secret("Signs what it is sent.")] | None = None
     watch_seconds: Annotated[
         int, _at_least(1, "How long one call of the watcher lasts; two overlap.")

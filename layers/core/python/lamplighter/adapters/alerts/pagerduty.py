@@ -4,16 +4,17 @@ from typing import Any, Final
 
 import msgspec
 
-from lamplighter.adapters.alerts.posting import Send, post
+from lamplighter.adapters.alerts.posting import Send, known, post
 from lamplighter.contracts.answers import shown_instant
 from lamplighter.ports.alerts import Alert
+from lamplighter.ports.secrets import Held
 
 # What PagerDuty cuts, or refuses.
 _SUMMARY: Final = 1024
 
 
 class PagerDutyAlerts:
-    def __init__(self, url: str, routing_key: str, send: Send) -> None:
+    def __init__(self, url: str, routing_key: Held, send: Send) -> None:
         self._url = url
         self._routing_key = routing_key
         self._send = send
@@ -23,7 +24,7 @@ class PagerDutyAlerts:
 
     def _event(self, alert: Alert) -> dict[str, Any]:
         return {
-            "routing_key": self._routing_key,
+            "routing_key": known(self._routing_key),
             "event_action": "trigger",
             "dedup_key": alert.dedup_key,
             "payload": {

@@ -18,6 +18,7 @@ from lamplighter.adapters.targets.python.target import PythonTarget
 from lamplighter.domain.errors import InvalidJob
 from lamplighter.domain.run import Claimed
 from lamplighter.domain.target import SPECS, PythonSpec, TargetSpec, parse_target
+from lamplighter.ports.secrets import Held
 from lamplighter.ports.target import Found, Sender, Target
 
 ECHO: Final = {"type": "python", "handler": "builtin.echo"}
@@ -65,7 +66,7 @@ def all_targets(
     handlers: Handlers | None = None,
     clients: Clients | None = None,
     sender: Sender | None = None,
-    signing_secret: str | None = None,
+    signing_secret: Held | None = None,
 ) -> dict[str, Target[Any]]:
     """Every type, as a worker that may start processes has them."""
     clients = clients or Clients()

@@ -13,6 +13,7 @@ from lamplighter.domain.ids import fire_of
 from lamplighter.domain.run import Claimed
 from lamplighter.domain.target import HttpSpec, Secret
 from lamplighter.domain.target_rules import is_header_value
+from lamplighter.ports.secrets import Held, told
 from lamplighter.ports.target import (
     Context,
     HttpRequest,
@@ -30,7 +31,7 @@ _QUOTED: Final = 200
 
 
 class HttpTarget:
-    def __init__(self, sender: Sender, signing_secret: str | None = None) -> None:
+    def __init__(self, sender: Sender, signing_secret: Held | None = None) -> None:
         self._sender = sender
         self._signing_secret = signing_secret
 
@@ -47,9 +48,7 @@ class HttpTarget:
     def _request(self, spec: HttpSpec, context: Context) -> HttpRequest:
         run = context.run
         body, kind = _body(spec, run.payload)
-        secret = self._signing_secret
-        if spec.signing_secret is not None:
-            secret = context.reveal(spec.signing_secret)
+        secret = self._secret(spec, context)
         headers = {"user-agent": "Lamplighter", **kind}
         headers |= {
             name.lower(): _value(name, value, context) for name, value in spec.headers.items()
@@ -57,6 +56,12 @@ class HttpTarget:
         headers |= _about(run)
         headers |= signed_headers(secret, str(run.run_id), int(time.time()), body)
         return HttpRequest(spec.method, spec.url, headers, body, context.remaining(), KEPT_BYTES)
+
+    def _secret(self, spec: HttpSpec, context: Context) -> str | None:
+        """The job's own, else the deployment's."""
+        if spec.signing_secret is not None:
+            return context.reveal(spec.signing_secret)
+        return None if self._signing_secret is None else told(self._signing_secret)
 
 
 def _value(name: str, value: str | Secret, context: Context) -> str:
