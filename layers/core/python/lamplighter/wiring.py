@@ -19,10 +19,9 @@ from lamplighter import fail_points
 from lamplighter.contracts.topics import JOB_EVENTS, all_topics
 from lamplighter.ports.bus import Bus, Consumer, Message
 from lamplighter.ports.logs import Logs
-from lamplighter.ports.secrets import Held
 from lamplighter.ports.target import Secrets
-from lamplighter.settings import REFERENCE, InvalidSettings, Settings, load
 from lamplighter.settings import Bus as BusKind
+from lamplighter.settings import InvalidSettings, Settings, load
 from lamplighter.settings import Secrets as SecretsKind
 from lamplighter.stages.alert import Alarm
 from lamplighter.stages.clock import LedgerClock, this_machine
@@ -42,7 +41,6 @@ from lamplighter.telemetry.logs import told_in_every_line, write_json
 from lamplighter.telemetry.metrics import DEAD_LETTERS, REQUESTS_DEFERRED
 
 if TYPE_CHECKING:
-    from lamplighter.adapters.aws_identity.secrets import KeptSecrets
     from lamplighter.adapters.kafka.config import TokenProvider
     from lamplighter.adapters.postgres.address import Address
     from lamplighter.adapters.postgres.listing import PostgresQueryLedger
@@ -51,6 +49,7 @@ if TYPE_CHECKING:
     from lamplighter.adapters.valkey.client import Client
     from lamplighter.adapters.valkey.queue import ValkeyQueue
     from lamplighter.stages.attend import Worker
+    from lamplighter.stages.standing import Gauge
     from lamplighter.stages.watch import Watcher
 
 T = TypeVar("T")
@@ -58,9 +57,6 @@ T = TypeVar("T")
 # How long a submission on Lambda waits for its news to leave: it is stopped when it has answered.
 _A_MOMENT: Final = 0.1
 # The heartbeat's answer says the same for as long as the run goes on.
-    from lamplighter.stages.duties import Report
-    from lamplighter.stages.standing import Gauge
-    from lamplighter.stages.thrift import ThriftyWatcher
 _CANCELLED_FOR: Final = timedelta(hours=1)
 RECORDERS: Final = "recorder"
 _building: Final = threading.RLock()
@@ -227,22 +223,8 @@ def secrets() -> Secrets:
     from lamplighter.adapters.targets.secrets import FolderSecrets, ManagedSecrets
 
     if settings().secrets is SecretsKind.AWS:
-        return ManagedSecrets(_kept_secrets())
+        return ManagedSecrets(_clients())
     return FolderSecrets(Path(settings().data_dir) / "secrets")
-
-
-@once
-def _kept_secrets() -> "KeptSecrets":
-    from lamplighter.adapters.aws_identity.secrets import KeptSecrets
-
-    return KeptSecrets(_clients())
-
-
-def held(given: str) -> Held:
-    """A secret setting: as it stands, or fetched when it is first needed."""
-    if not given.startswith(REFERENCE):
-        return given
-    return lambda: _kept_secrets().value(given.removeprefix(REFERENCE))
 
 
 @once
@@ -257,7 +239,7 @@ def runner() -> Runner:
         handlers=Handlers(modules, modules),
         clients=_clients(),
         sender=DirectSender(allow_private=given.allow_private_addresses),
-        signing_secret=held(given.webhook_secret) if given.webhook_secret else None,
+        signing_secret=given.webhook_secret,
     )
     limits = Limits(places=given.places, longest_seconds=given.longest_seconds)
     return Runner(Registry(targets, _default_target()), logs(), secrets(), limits)
@@ -323,7 +305,15 @@ def watcher() -> "Watcher":
         window=Window(bus(), settings().windows()),
         retention=timedelta(days=settings().retention_days),
         days_ahead=timedelta(days=settings().partition_days_ahead),
+        gauge=_gauge() if telemetry().is_on else None,
     )
+
+
+@once
+def _gauge() -> "Gauge":
+    from lamplighter.stages.standing import Gauge
+
+    return Gauge(telemetry(), ledger(), queue(), bus(), settings().windows())
 
 
 @once
@@ -374,7 +364,7 @@ def _alarm() -> Alarm:
     from lamplighter.adapters.targets.http.sending import DirectSender
 
     sender = DirectSender(allow_private=settings().allow_private_addresses)
-    return Alarm(all_ways(settings(), _clients, sender.send_alone, held))
+    return Alarm(all_ways(settings(), _clients, sender.send_alone))
 
 
 @once
@@ -393,17 +383,7 @@ def bury(letters: Sequence[Message]) -> None:
 
 
 def _count_buried(letters: int) -> None:
-        report=report,
-        on_renewal=on_renewal,
-        gauge=_gauge() if telemetry().is_on else None,
     telemetry().count(DEAD_LETTERS, letters)
-
-
-@once
-def _gauge() -> "Gauge":
-    from lamplighter.stages.standing import Gauge
-
-    return Gauge(telemetry(), ledger(), queue(), bus(), settings().windows())
 
 
 def _is_on_aws() -> bool:

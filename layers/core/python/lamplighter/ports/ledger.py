@@ -231,9 +231,6 @@ class Horizon(Protocol):
     def wake(self, until: datetime, limit: int) -> list[Due]:
         """Off schedule: runs whose `wake_at` has come. Pushes it a minute on, until claimed."""
 
-    def cursor(self) -> Cursor: ...
-
-    def move_cursor(self, lease: Lease, loaded_to: datetime) -> None:
     def unclaimed(self, until: datetime) -> Due | None:
         """Of runs that have to be called because nobody claims them, the oldest, at a glance.
 
@@ -241,6 +238,9 @@ class Horizon(Protocol):
         who was claimed and lost: they are not late in this way.
         """
 
+    def cursor(self) -> Cursor: ...
+
+    def move_cursor(self, lease: Lease, loaded_to: datetime) -> None:
         """Remember how far loading has come. LeaseLost for an older epoch."""
 
     def advance_watermark(self, lease: Lease, to: datetime) -> Cursor:

@@ -19,8 +19,8 @@ class Rhythm(msgspec.Struct, frozen=True):
     )
     follow_up: float = 10.0
     health: float = 30.0
-    tend: float = 3600.0
     measure: float = 10.0
+    tend: float = 3600.0
 
 
 class Report(msgspec.Struct):

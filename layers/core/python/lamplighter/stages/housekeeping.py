@@ -65,8 +65,8 @@ class Housekeeping:
             "settle": self._settle,
             "follow_up": self._follow_up,
             "health": self._check_health,
-            "tend": self._tend,
             "measure": self._measure,
+            "tend": self._tend,
         }
         return [(duty, do) for duty, do in all_of_them.items() if self._duties.due(duty)]
 
@@ -112,10 +112,10 @@ class Housekeeping:
         if self._post.continuity.lasts(2 * SILENCE):
             self._post.report.lost_workers += strike_off(self._post.ledger, self._post.bus)
 
-    def _tend(self) -> None:
     def _measure(self) -> None:
         if self._post.gauge is not None:
             self._post.gauge.look(self._post.clock.now())
 
+    def _tend(self) -> None:
         post = self._post
         tend(post.ledger, retention=post.retention, days_ahead=post.days_ahead)

@@ -43,8 +43,6 @@ class Watcher:
         days_ahead: timedelta = timedelta(days=7),
         steady: Callable[[], float] = time.monotonic,
         gauge: Gauge | None = None,
-        report: Report | None = None,
-        on_renewal: Callable[[], None] = lambda: None,
     ) -> None:
         self._stopped = threading.Event()
         self._end = float("-inf")
@@ -67,9 +65,8 @@ class Watcher:
             sleeper=sleeper,
             bus_outage=bus_outage(bus, sleeper),
             announce=Announcer(bus.publish),
-        )
             gauge=gauge,
-            on_renewal=on_renewal,
+        )
 
     def stop(self) -> None:
         """From any thread: hand the lease on and return, within a turn of the loop."""
@@ -124,9 +121,9 @@ class Watcher:
     def _lead(self, lease: Lease) -> None:
         post, began = self._post, self._post.steady()
         post.report.led_epochs.append(lease.epoch)
-        term = Term(post, lease)
         if post.gauge is not None:
             post.gauge.leads()
+        term = Term(post, lease)
         try:
             term.serve()
         except (LeaseLost, StaleEpoch) as error:  # somebody else leads, and has all this one had
