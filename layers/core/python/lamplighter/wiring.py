@@ -19,9 +19,10 @@ from lamplighter import fail_points
 from lamplighter.contracts.topics import JOB_EVENTS, all_topics
 from lamplighter.ports.bus import Bus, Consumer, Message
 from lamplighter.ports.logs import Logs
+from lamplighter.ports.secrets import Held
 from lamplighter.ports.target import Secrets
+from lamplighter.settings import REFERENCE, InvalidSettings, Settings, load
 from lamplighter.settings import Bus as BusKind
-from lamplighter.settings import InvalidSettings, Settings, load
 from lamplighter.settings import Secrets as SecretsKind
 from lamplighter.stages.alert import Alarm
 from lamplighter.stages.clock import LedgerClock, this_machine
@@ -41,6 +42,7 @@ from lamplighter.telemetry.logs import told_in_every_line, write_json
 from lamplighter.telemetry.metrics import DEAD_LETTERS, REQUESTS_DEFERRED
 
 if TYPE_CHECKING:
+    from lamplighter.adapters.aws_identity.secrets import KeptSecrets
     from lamplighter.adapters.kafka.config import TokenProvider
     from lamplighter.adapters.postgres.address import Address
     from lamplighter.adapters.postgres.listing import PostgresQueryLedger
@@ -223,8 +225,22 @@ def secrets() -> Secrets:
     from lamplighter.adapters.targets.secrets import FolderSecrets, ManagedSecrets
 
     if settings().secrets is SecretsKind.AWS:
-        return ManagedSecrets(_clients())
+        return ManagedSecrets(_kept_secrets())
     return FolderSecrets(Path(settings().data_dir) / "secrets")
+
+
+@once
+def _kept_secrets() -> "KeptSecrets":
+    from lamplighter.adapters.aws_identity.secrets import KeptSecrets
+
+    return KeptSecrets(_clients())
+
+
+def held(given: str) -> Held:
+    """A secret setting: as it stands, or fetched when it is first needed."""
+    if not given.startswith(REFERENCE):
+        return given
+    return lambda: _kept_secrets().value(given.removeprefix(REFERENCE))
 
 
 @once
@@ -239,7 +255,7 @@ def runner() -> Runner:
         handlers=Handlers(modules, modules),
         clients=_clients(),
         sender=DirectSender(allow_private=given.allow_private_addresses),
-        signing_secret=given.webhook_secret,
+        signing_secret=held(given.webhook_secret) if given.webhook_secret else None,
     )
     limits = Limits(places=given.places, longest_seconds=given.longest_seconds)
     return Runner(Registry(targets, _default_target()), logs(), secrets(), limits)
@@ -364,7 +380,7 @@ def _alarm() -> Alarm:
     from lamplighter.adapters.targets.http.sending import DirectSender
 
     sender = DirectSender(allow_private=settings().allow_private_addresses)
-    return Alarm(all_ways(settings(), _clients, sender.send_alone))
+    return Alarm(all_ways(settings(), _clients, sender.send_alone, held))
 
 
 @once
