@@ -10,8 +10,8 @@ from lamplighter.adapters.postgres.migrate import migrate
 KINDS = ("memory", "postgres")
 
 # The heart of the contract is also proved on the oldest version that is promised.
-_OLDEST = pytest.param("postgres16", marks=pytest.mark.xdist_group("postgres16"))
-on_every_version = pytest.mark.parametrize("ledger", [*KINDS, _OLDEST], indirect=True)
+OLDEST = pytest.param("postgres16", marks=pytest.mark.xdist_group("postgres16"))
+on_every_version = pytest.mark.parametrize("ledger", [*KINDS, OLDEST], indirect=True)
 
 # DELETE, because the tables are nearly empty: 1.6 ms here, where TRUNCATE of all the partitions
 # with their indexes took 240 ms, and a fresh database from a template 570 ms.

@@ -156,6 +156,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     watch_seconds: Annotated[
         int, _at_least(1, "How long one call of the watcher lasts; two overlap.")
     ] = 75
+    thrifty: Annotated[
+        bool, Meta(description="Leave the database alone while nothing is due, so it may pause.")
+    ] = False
     fail_points: (
         Annotated[str, Meta(description="For tests: the folder that says where to crash.")] | None
     ) = None

@@ -8,6 +8,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from functools import cache as remember
 from functools import wraps
@@ -17,8 +18,10 @@ from uuid import uuid4
 
 from lamplighter import fail_points
 from lamplighter.contracts.topics import JOB_EVENTS, all_topics
+from lamplighter.domain.run import Due
 from lamplighter.ports.bus import Bus, Consumer, Message
 from lamplighter.ports.logs import Logs
+from lamplighter.ports.queue import QueueUnavailable
 from lamplighter.ports.secrets import Held
 from lamplighter.ports.target import Secrets
 from lamplighter.settings import REFERENCE, InvalidSettings, Settings, load
@@ -49,9 +52,13 @@ if TYPE_CHECKING:
     from lamplighter.adapters.targets.aws.clients import Clients
     from lamplighter.adapters.valkey.cache import ValkeyCache
     from lamplighter.adapters.valkey.client import Client
+    from lamplighter.adapters.valkey.leases import ValkeyLeases
     from lamplighter.adapters.valkey.queue import ValkeyQueue
+    from lamplighter.adapters.valkey.rest import ValkeyRest
     from lamplighter.stages.attend import Worker
+    from lamplighter.stages.duties import Report
     from lamplighter.stages.standing import Gauge
+    from lamplighter.stages.thrift import ThriftyWatcher
     from lamplighter.stages.watch import Watcher
 
 T = TypeVar("T")
@@ -130,14 +137,29 @@ def process() -> str:
 
 @once
 def ledger() -> "PostgresQueryLedger":
-    from lamplighter.adapters.postgres.database import Bounds
+    from lamplighter.adapters.postgres.database import THRIFTY, Bounds
     from lamplighter.adapters.postgres.listing import PostgresQueryLedger
 
     given = settings()
     bounds = Bounds(
         given.statement_timeout_ms, given.lock_timeout_ms, given.idle_in_transaction_timeout_ms
     )
-    return PostgresQueryLedger(database(), max_size=given.pool_max_size, bounds=bounds)
+    made = PostgresQueryLedger(
+        database(),
+        max_size=given.pool_max_size,
+        bounds=bounds,
+        habits=THRIFTY if given.thrifty else None,
+    )
+    if given.thrifty:
+        _at_the_end.append(lambda: _leave(made))
+    return made
+
+
+def _leave(ledger: "PostgresQueryLedger") -> None:
+    """A frozen process closes nothing, and whoever was there may have left something to do."""
+    if ledger.let_go():
+        with suppress(QueueUnavailable):
+            _rest().end()
 
 
 def database() -> "Address":
@@ -172,6 +194,20 @@ def queue() -> "ValkeyQueue":
     from lamplighter.adapters.valkey.queue import ValkeyQueue
 
     return ValkeyQueue(_valkey(), shares=settings().class_shares())
+
+
+@once
+def _rest() -> "ValkeyRest":
+    from lamplighter.adapters.valkey.rest import ValkeyRest
+
+    return ValkeyRest(_valkey())
+
+
+@once
+def _gate() -> "ValkeyLeases":
+    from lamplighter.adapters.valkey.leases import ValkeyLeases
+
+    return ValkeyLeases(_valkey())
 
 
 @once
@@ -293,7 +329,8 @@ def presence() -> Presence:
         runner(),
         worker_id=process(),
         pool=settings().pool,
-        now=clock().now,
+        now=this_machine if settings().thrifty else clock().now,
+        thrifty=settings().thrifty,
     )
 
 
@@ -309,7 +346,26 @@ def worker() -> "Worker":
     return Worker(bus(), consumer, runner(), work(), buried=_count_buried)
 
 
-def watcher() -> "Watcher":
+def watcher() -> "Watcher | ThriftyWatcher":
+    if not settings().thrifty:
+        return _watcher()
+    from lamplighter.stages.thrift import ThriftyWatcher
+
+    return ThriftyWatcher(
+        ledger(),
+        _rest(),
+        _gate(),
+        queue(),
+        _watcher,
+        holder=process(),
+        now=this_machine,
+        let_go=ledger().let_go,
+    )
+
+
+def _watcher(
+    report: "Report | None" = None, on_renewal: Callable[[], None] = lambda: None
+) -> "Watcher":
     from lamplighter.stages.capacity import Window
     from lamplighter.stages.watch import Watcher
 
@@ -321,6 +377,8 @@ def watcher() -> "Watcher":
         window=Window(bus(), settings().windows()),
         retention=timedelta(days=settings().retention_days),
         days_ahead=timedelta(days=settings().partition_days_ahead),
+        report=report,
+        on_renewal=on_renewal,
         gauge=_gauge() if telemetry().is_on else None,
     )
 
@@ -348,7 +406,7 @@ def desk() -> Desk:
             _reach(),
             deferred=lambda jobs: telemetry().count(REQUESTS_DEFERRED, jobs),
         ),
-        hint=queue().add,
+        hint=_hint(),
         logs=logs(),
         # Asked for when there is something to tell: whoever only reads needs no bus.
         announce=Announcer(
@@ -362,6 +420,14 @@ def desk() -> Desk:
     )
 
 
+def _hint() -> Callable[[Sequence[Due]], None]:
+    if not settings().thrifty:
+        return queue().add
+    from lamplighter.stages.hint import Hint
+
+    return Hint(_gate(), queue(), lambda runs: bus().publish(runs), this_machine)
+
+
 @once
 def recorder() -> Recorder:
     return Recorder(
@@ -370,7 +436,7 @@ def recorder() -> Recorder:
         cache(),
         _alarm(),
         lambda folded: measure(telemetry(), folded),
-        wake=queue().wake,
+        wake=_rest().end if settings().thrifty else queue().wake,
         buried=_count_buried,
     )
 

@@ -149,6 +149,9 @@ class Claims(Protocol):
         Not those with claims: their runs are taken back first.
         """
 
+    def is_any_running(self) -> bool:
+        """Whether some run is with a worker: somebody has to watch over it."""
+
 
 class Overdue(Protocol):
     def settle_overdue(self, limit: int = 1000) -> list[Settled]:

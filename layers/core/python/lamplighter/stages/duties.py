@@ -1,6 +1,7 @@
 """Duties: what a leader does, how often, and what it tells of it when its time is over."""
 
 from collections.abc import Callable
+from datetime import datetime
 
 import msgspec
 
@@ -37,8 +38,10 @@ class Report(msgspec.Struct):
     lost: int = 0
     overdue: int = 0
     lost_workers: int = 0
+    rounds: int = 0  # of housekeeping, all of it
     longest_pause: float = 0.0  # between two turns of the loop, beyond what it meant to sleep
     errors: dict[str, int] = {}
+    asleep_until: datetime | None = None  # nothing is to be done before; only where thrifty
 
     def note(self, error: Exception) -> None:
         name = type(error).__name__

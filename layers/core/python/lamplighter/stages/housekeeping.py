@@ -56,6 +56,7 @@ class Housekeeping:
             for duty, do in self._due():
                 if not self._over.is_set():
                     self._attempt(duty, do)
+            self._post.report.rounds += 1
             self._called.wait(self._duties.until_next())
             self._called.clear()
 

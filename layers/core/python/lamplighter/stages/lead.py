@@ -104,6 +104,7 @@ class Term:
         if self._duties.due("renew"):
             self._lease = self._post.ledger.renew_lease(self._lease, LEASE_TTL)
             self._post.continuity.answered()
+            self._post.on_renewal()
         if self._duties.due("look"):
             self._agenda = self._post.ledger.agenda()
 

@@ -75,6 +75,7 @@ class Post(msgspec.Struct, frozen=True):
     bus_outage: Outage
     announce: Callable[[Sequence[JobEvent]], None]
     gauge: Gauge | None
+    on_renewal: Callable[[], None]
 
 
 def bus_outage(bus: Bus, sleeper: Sleeper) -> Outage:

@@ -38,10 +38,12 @@ class Presence:
         worker_id: str,
         pool: str,
         now: Callable[[], datetime],
+        thrifty: bool = False,
     ) -> None:
+        """A thrifty one leaves the ledger alone while it has no run there."""
         self._ledger, self._cache, self._bus, self._runner = ledger, cache, bus, runner
         self._worker_id, self._pool = worker_id, pool
-        self._now = now
+        self._now, self._thrifty = now, thrifty
         self._stopping = threading.Event()
         self._beaten_at = float("-inf")
 
@@ -70,19 +72,23 @@ class Presence:
             with suppress(QueueUnavailable):  # the heartbeat's answer says the same, later
                 self._runner.cancel(self._cache.cancelled(running))
         if time.monotonic() - self._beaten_at >= (BUSY_SECONDS if running else IDLE_SECONDS):
-            self._beat()
+            self._beat(in_ledger=bool(running) or not self._thrifty)
         return bool(running)
 
-    def _beat(self) -> None:
+    def _beat(self, *, in_ledger: bool) -> None:
         self._beaten_at = time.monotonic()
+        if in_ledger:
+            self._beat_in_ledger()
+        with suppress(QueueUnavailable):
+            alive = encode(self._event(WorkerEventType.REGISTERED))
+            self._cache.put_worker_statuses({self._worker_id: alive})
+
+    def _beat_in_ledger(self) -> None:
         capacity = self._runner.limits.places
         try:
             self._runner.cancel(self._ledger.heartbeat(self._worker_id, self._pool, capacity))
         except LedgerUnavailable as away:
             _log.warning("no heartbeat: %s", away)
-        with suppress(QueueUnavailable):
-            alive = encode(self._event(WorkerEventType.REGISTERED))
-            self._cache.put_worker_statuses({self._worker_id: alive})
 
     def _tell(self, what: WorkerEventType) -> None:
         try:

@@ -43,11 +43,14 @@ class Watcher:
         days_ahead: timedelta = timedelta(days=7),
         steady: Callable[[], float] = time.monotonic,
         gauge: Gauge | None = None,
+        report: Report | None = None,
+        on_renewal: Callable[[], None] = lambda: None,
     ) -> None:
+        """`on_renewal` is called by the leader, between two turns, whenever it renewed its lease."""
         self._stopped = threading.Event()
         self._end = float("-inf")
         self._looked_at = float("-inf")
-        report = Report(holder)
+        report = report or Report(holder)
         sleeper = Sleeper(queue, report.note)
         self._post = Post(
             ledger=ledger,
@@ -66,6 +69,7 @@ class Watcher:
             bus_outage=bus_outage(bus, sleeper),
             announce=Announcer(bus.publish),
             gauge=gauge,
+            on_renewal=on_renewal,
         )
 
     def stop(self) -> None:

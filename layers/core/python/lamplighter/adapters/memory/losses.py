@@ -52,6 +52,10 @@ class MemoryLosses(Transactional):
                 for name, beat in silent
             ]
 
+    def is_any_running(self) -> bool:
+        with self._transaction() as books:
+            return any(_still_held(books, claim) for claim in books.claims.values())
+
 
 def _is_lost(books: Books, claim: Claim, silent: set[str]) -> bool:
     if claim.reported_at is not None:

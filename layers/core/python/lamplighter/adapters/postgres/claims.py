@@ -104,6 +104,9 @@ class PostgresClaims(PostgresDependents):
         rows = self._db.statement(_SQL["forget_workers"], {"silence": silence})
         return [SilentWorker(*row) for row in rows]
 
+    def is_any_running(self) -> bool:
+        return bool(self._db.statement(_SQL["is_any_running"], {})[0][0])
+
 
 def _claim_judged(
     cursor: Cursor[Row], worker_id: str, claim_id: UUID, wanted: Mapping[UUID, int]

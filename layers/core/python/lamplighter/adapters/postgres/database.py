@@ -23,7 +23,6 @@ Row = tuple[Any, ...]
 # A server that vanished without a word is given up after these seconds (and milliseconds), not
 # when the kernel loses patience a quarter of an hour later.
 _NETWORK = {
-    "connect_timeout": 5,
     "keepalives_idle": 5,
     "keepalives_interval": 2,
     "keepalives_count": 3,
@@ -40,6 +39,8 @@ _TRY_AGAIN = (errors.SerializationFailure, errors.DeadlockDetected, Moved)
 _TRIES = 5
 # What an answer may take on its way, beyond the time that the server allows a statement.
 _SPARE_SECONDS = 3.0
+# Whoever still connects, to a server that takes its time, is not waited for.
+_CLOSE_SECONDS = 0.5
 # InternalError: the server ended an idle transaction, or has become one that only reads.
 _AWAY = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError)
 
@@ -70,6 +71,23 @@ class Bounds(msgspec.Struct, frozen=True):
         return " ".join(f"-c {name}={value}" for name, value in values.items())
 
 
+class Habits(msgspec.Struct, frozen=True):
+    """How long a connection is waited for, and how long one stays open that nobody uses."""
+
+    connect_seconds: int = 5
+    idle_seconds: float = 600.0
+    # The server's own bound: a process that is frozen closes nothing. None: it waits forever.
+    idle_session_seconds: int | None = None
+
+    def as_options(self) -> list[str]:
+        seconds = self.idle_session_seconds
+        return [] if seconds is None else [f"-c idle_session_timeout={seconds}s"]
+
+
+# Of those who share a database that pauses once nobody is connected, and takes a while to resume.
+THRIFTY = Habits(connect_seconds=25, idle_seconds=5.0, idle_session_seconds=60)
+
+
 class PatientConnection(Connection[Row]):
     """Waits for an answer longer than the server may take for one, and no longer.
 
@@ -90,23 +108,37 @@ class PatientConnection(Connection[Row]):
 class Database:
     """A pool of connections, each to the address of its time. What goes wrong is named here."""
 
-    def __init__(self, url: Address, *, max_size: int = 8, bounds: Bounds | None = None) -> None:
-        bounds = bounds or Bounds()
-        self._patience = bounds.statement / 1000 + _SPARE_SECONDS
-        self._pool = ConnectionPool(
-            url,
+    def __init__(
+        self,
+        url: Address,
+        *,
+        max_size: int = 8,
+        bounds: Bounds | None = None,
+        habits: Habits | None = None,
+    ) -> None:
+        self._url, self._max_size = url, max_size
+        self._bounds, self._habits = bounds or Bounds(), habits or Habits()
+        self._patience = self._bounds.statement / 1000 + _SPARE_SECONDS
+        self._pool = self._new_pool()
+        self._opening = threading.Lock()
+
+    def _new_pool(self) -> ConnectionPool[PatientConnection]:
+        options = " ".join([self._bounds.as_options(), *self._habits.as_options()])
+        connecting = {"connect_timeout": self._habits.connect_seconds, **_NETWORK}
+        return ConnectionPool(
+            self._url,
             connection_class=PatientConnection,
-            kwargs={"options": bounds.as_options(), "autocommit": True, **_NETWORK},
+            kwargs={"options": options, "autocommit": True, **connecting},
             configure=_configure,
             min_size=0,
-            max_size=max_size,
-            timeout=5,
+            max_size=self._max_size,
+            timeout=self._habits.connect_seconds,
+            max_idle=self._habits.idle_seconds,
             # After this the next caller tries anew; a longer one would wait ever longer between
             # two attempts, and go on waiting when the server is back.
             reconnect_timeout=1,
             open=False,
         )
-        self._opening = threading.Lock()
 
     def run(self, work: Callable[[Cursor[Row]], T], *, patience: float | None = None) -> T:
         """Do `work` in one transaction; again, a bounded number of times, when it met another.
@@ -151,8 +183,7 @@ class Database:
         """A connection; "not reachable" and "not in time" become one error."""
         conn: PatientConnection | None = None
         try:
-            self._open()
-            with self._pool.connection() as conn:
+            with self._opened().connection() as conn:
                 conn.patience = self._patience
                 yield conn
         except _TRY_AGAIN:
@@ -166,10 +197,26 @@ class Database:
                 self._pool.drain()  # the others were lost with it, and would fail one by one
             raise LedgerUnavailable(str(error)) from error
 
-    def _open(self) -> None:
-        if self._pool.closed:
+    def _opened(self) -> ConnectionPool[PatientConnection]:
+        pool = self._pool
+        if pool.closed:
             with self._opening:
-                self._pool.open()
+                pool = self._pool
+                pool.open()
+        return pool
+
+    def let_go(self) -> bool:
+        """Close every connection; the next call opens one again. Whether anybody had asked for one.
+
+        One that is in use is closed when it is given back. Not `drain`: that opens new ones.
+        """
+        with self._opening:
+            left = self._pool
+            if not left.get_stats().get("requests_num"):
+                return False
+            self._pool = self._new_pool()
+        left.close(_CLOSE_SECONDS)
+        return True
 
     def close(self) -> None:
         self._pool.close()

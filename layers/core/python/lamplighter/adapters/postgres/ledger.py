@@ -4,7 +4,7 @@ from lamplighter.adapters.postgres.address import Address
 from lamplighter.adapters.postgres.calendars import PostgresCalendars
 from lamplighter.adapters.postgres.changes import PostgresChanges
 from lamplighter.adapters.postgres.claims import PostgresClaims
-from lamplighter.adapters.postgres.database import Bounds, Database
+from lamplighter.adapters.postgres.database import Bounds, Database, Habits
 from lamplighter.adapters.postgres.finish import PostgresOutcomes
 from lamplighter.adapters.postgres.horizon import PostgresHorizon
 from lamplighter.adapters.postgres.idempotency import PostgresKeys
@@ -30,8 +30,19 @@ class PostgresLedger(
     PostgresRollups,
     PostgresReads,
 ):
-    def __init__(self, url: Address, *, max_size: int = 8, bounds: Bounds | None = None) -> None:
-        self._db = Database(url, max_size=max_size, bounds=bounds)
+    def __init__(
+        self,
+        url: Address,
+        *,
+        max_size: int = 8,
+        bounds: Bounds | None = None,
+        habits: Habits | None = None,
+    ) -> None:
+        self._db = Database(url, max_size=max_size, bounds=bounds, habits=habits)
+
+    def let_go(self) -> bool:
+        """Close every connection, so that the server may rest. Whether anybody had used one."""
+        return self._db.let_go()
 
     def close(self) -> None:
         self._db.close()

@@ -99,6 +99,13 @@ WHERE w.heartbeat_at < clock_timestamp() - %(silence)s
   AND NOT EXISTS (SELECT FROM claims AS c WHERE c.worker_id = w.worker_id)
 RETURNING worker_id, pool, heartbeat_at;
 
+-- name: is_any_running
+-- Whether a worker has something to do, as far as claims tell. Asked by who would let all rest.
+SELECT EXISTS (
+    SELECT FROM claims AS c, unnest(c.run_ids) AS held (run_id)
+    JOIN job_runs AS r USING (run_id)
+    WHERE r.status IN (4, 7) AND r.executor_id = c.worker_id);
+
 -- name: forget_done_claims
 -- Batches whose runs have all ended or moved on: nobody will have to look for them.
 DELETE FROM claims WHERE claimed_at < clock_timestamp() - interval '1 min' AND claim_id IN (
