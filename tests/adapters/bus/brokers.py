@@ -13,8 +13,10 @@ from infra.local.service import Service
 from lamplighter.adapters.kafka.bus import KafkaBus
 from lamplighter.adapters.kafka.config import KafkaAccess
 from lamplighter.adapters.memory.bus import MemoryBus
+from lamplighter.adapters.sqs.bus import SqsBus
 from lamplighter.adapters.streams.bus import StreamsBus
-from lamplighter.ports.bus import Bus
+from lamplighter.adapters.targets.aws.clients import Clients
+from lamplighter.ports.bus import Bus, Capability
 
 # Long enough for two busy cores, short enough to wait for.
 SESSION_SECONDS = 1.0
@@ -29,6 +31,8 @@ def connect(kind: str, url: str, publish_seconds: float = 10.0) -> Bus:
 
 class Broker(ABC):
     kind: ClassVar[str]
+    # A large batch: many times what one call of the adapter carries.
+    many: ClassVar[int] = 5_000
 
     @abstractmethod
     def bus(self, publish_seconds: float = 10.0) -> Bus: ...
@@ -42,6 +46,17 @@ class Memory(Broker):
 
     def bus(self, publish_seconds: float = 10.0) -> Bus:  # noqa: ARG002
         return self._bus
+
+
+class Sqs(Broker):
+    """Whoever asks for it plays it: tests/adapters/bus/moto_sqs.py."""
+
+    kind = "sqs"
+    many = 200
+    clients: ClassVar = Clients("eu-central-1")
+
+    def bus(self, publish_seconds: float = 10.0) -> Bus:
+        return SqsBus(self.clients, prefix="test", publish_seconds=publish_seconds)
 
 
 class Served(Broker):
@@ -77,7 +92,29 @@ class Served(Broker):
 
 
 SERVED = [pytest.param("streams"), pytest.param("kafka", marks=pytest.mark.kafka)]
-ALL = [pytest.param("memory"), *SERVED]
+ALL = [pytest.param("memory"), *SERVED, pytest.param("sqs")]
+BUSES: dict[str, type[Bus]] = {
+    "memory": MemoryBus,
+    "streams": StreamsBus,
+    "kafka": KafkaBus,
+    "sqs": SqsBus,
+}
 
 # A test for those that are a process asks for them by this mark.
 on_real_brokers = pytest.mark.parametrize("broker", SERVED, indirect=True)
+# A test for those where a reader can be missed asks for them by this one.
+on_brokers_with_sessions = pytest.mark.parametrize(
+    "broker", [*SERVED, pytest.param("sqs")], indirect=True
+)
+
+
+def able(kind: str, *needed: Capability) -> bool:
+    """What the adapter's class declares decides; nobody else leaves a test out."""
+    declared: frozenset[Capability] = getattr(BUSES[kind], "capabilities")  # noqa: B009
+    return declared.issuperset(needed)
+
+
+def needs(*capabilities: Capability) -> pytest.MarkDecorator:
+    """Over all that declare these capabilities."""
+    found = [each for each in ALL if able(str(each.values[0]), *capabilities)]
+    return pytest.mark.parametrize("broker", found, indirect=True)

@@ -7,7 +7,8 @@ import pytest
 from infra.local.kafka.server import QUICK_JVM, Kafka
 from infra.local.valkey import Valkey
 from lamplighter.ports.bus import Bus
-from tests.adapters.bus.brokers import ALL, Broker, Memory, Served
+from tests.adapters.bus.brokers import ALL, Broker, Memory, Served, Sqs
+from tests.adapters.bus.moto_sqs import playing_sqs
 from tests.adapters.bus.play import Play
 from tests.conftest import _folder
 
@@ -27,14 +28,20 @@ def own_valkey() -> Iterator[Served]:
         yield Served("streams", server)
 
 
+@pytest.fixture
+def own_sqs() -> Iterator[Sqs]:
+    with playing_sqs():
+        yield Sqs()
+
+
 @pytest.fixture(params=ALL)
 def broker(request: pytest.FixtureRequest) -> Broker:
     """Servers are started only where a test asks for them."""
     if request.param == "memory":
         return Memory()
-    name = "own_kafka" if request.param == "kafka" else "own_valkey"
-    served: Served = request.getfixturevalue(name)
-    return served
+    name = {"kafka": "own_kafka", "streams": "own_valkey", "sqs": "own_sqs"}[request.param]
+    found: Broker = request.getfixturevalue(name)
+    return found
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from uuid import uuid4
 
-from lamplighter.ports.bus import Bus, Consumer, Message, Record, Topic
+from lamplighter.ports.bus import Bus, Capability, Consumer, Message, Record, Topic
 from tests.adapters.bus.brokers import SESSION_SECONDS
 
 _numbers = count()
@@ -37,6 +37,11 @@ class Play:
 
     def lag(self, topic: str, group: str = "group") -> int:
         return sum(self.bus.lags(group, [topic]).values())
+
+    def told(self, records: Sequence[Record]) -> list[str]:
+        """Their values, as they came; sorted, where the bus promises no order."""
+        found = values(records)
+        return found if Capability.ORDER in self.bus.capabilities else sorted(found)
 
     def leave(self, consumer: Consumer) -> None:
         self._consumers.remove(consumer)

@@ -6,8 +6,15 @@ import threading
 import time
 from pathlib import Path
 
-from lamplighter.ports.bus import Consumer, Message, Record
-from tests.adapters.bus.brokers import SESSION_SECONDS, Served, on_real_brokers
+from lamplighter.ports.bus import Capability, Consumer, Message, Record
+from tests.adapters.bus.brokers import (
+    SESSION_SECONDS,
+    Broker,
+    Served,
+    needs,
+    on_brokers_with_sessions,
+    on_real_brokers,
+)
 from tests.adapters.bus.play import Play, drain, take, until, values
 
 ROOT = Path(__file__).parents[3]
@@ -47,6 +54,7 @@ class Reader(threading.Thread):
         return {record.partition for record in self.seen}
 
 
+@needs(Capability.PARTITIONS)
 def test_a_second_consumer_gets_its_share(play: Play) -> None:
     topic = play.topic(partitions=4)
     in_hand: set[tuple[str, int, int]] = set()
@@ -70,6 +78,7 @@ def test_a_second_consumer_gets_its_share(play: Play) -> None:
     assert one.twice_at_once == two.twice_at_once == []
 
 
+@needs(Capability.PARTITIONS)
 def test_whoever_leaves_leaves_its_partitions_to_the_others_at_once(play: Play) -> None:
     topic = play.topic(partitions=4)
     one, two = play.consumer(topic), play.consumer(topic)
@@ -81,9 +90,9 @@ def test_whoever_leaves_leaves_its_partitions_to_the_others_at_once(play: Play) 
     assert time.monotonic() - began < 5
 
 
-@on_real_brokers
+@on_brokers_with_sessions
 def test_who_handles_a_record_for_long_keeps_it_while_another_joins(
-    broker: Served, play: Play
+    broker: Broker, play: Play
 ) -> None:
     """Three sessions long: a handler is not dead because it is slow."""
     topic = play.topic(partitions=2)
@@ -128,6 +137,7 @@ def test_a_poller_beside_a_long_handler_gives_the_idle_partitions_away(
     assert values(seen + two.seen).count("slow") == 0
 
 
+@needs(Capability.PARTITIONS)
 def test_no_record_is_with_two_at_once_while_members_come_and_go(play: Play) -> None:
     topic = play.topic(partitions=6)
     in_hand: set[tuple[str, int, int]] = set()
@@ -174,8 +184,8 @@ def test_what_a_killed_consumer_had_in_hand_comes_again(broker: Served, play: Pl
     assert time.monotonic() - began < SESSION_SECONDS + 10
 
 
-@on_real_brokers
-def test_a_handler_that_never_ends_loses_its_records(broker: Served, play: Play) -> None:
+@on_brokers_with_sessions
+def test_a_handler_that_never_ends_loses_its_records(broker: Broker, play: Play) -> None:
     topic = play.topic()
     play.publish(topic, "stuck")
     stuck = play.consumer(topic, handling=2 * SESSION_SECONDS)

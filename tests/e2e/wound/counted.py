@@ -16,6 +16,7 @@ class CountedBus:
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
+        self.capabilities = bus.capabilities
         self._lock = threading.Lock()
         self._under_way: Counter[str] = Counter()
 
