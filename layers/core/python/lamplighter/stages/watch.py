@@ -46,7 +46,7 @@ class Watcher:
         report: Report | None = None,
         on_renewal: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_renewal` is called by the leader, between two turns, whenever it renewed its lease."""
+        """`on_renewal` is called by a leader, between two turns, when it has renewed its lease."""
         self._stopped = threading.Event()
         self._end = float("-inf")
         self._looked_at = float("-inf")
