@@ -5,9 +5,10 @@ import sys
 from typing import Any
 
 from lamplighter import wiring
+from lamplighter.contracts.batch import read_batch
 from lamplighter.contracts.dead_letters import dead_letter
 from lamplighter.contracts.messages import read_run
-from lamplighter.contracts.msk import answer, decode_event, read_each
+from lamplighter.contracts.msk import read_each
 from lamplighter.telemetry.logs import keys
 
 _log = logging.getLogger("lamplighter.executor")
@@ -21,7 +22,8 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     if wiring.runner().exhausted:
         # Lambda replaces a process that has ended, and delivers the batch to the next one.
         sys.exit("too many handlers hang past their deadline; this process makes room for another")
-    read = read_each(decode_event(event), read_run)
+    batch = read_batch(event)
+    read = read_each(batch.records, read_run)
     wiring.bury([dead_letter(record, why, "executor") for record, why in read.unreadable])
     by_run = {message.run_id: record for record, message in read.good}
     left = context.get_remaining_time_in_millis() / 1000
@@ -31,4 +33,4 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     )
     told = keys(claimed=executed.claimed, refused=executed.refused, left=len(executed.left))
     _log.info("batch executed", extra=told)
-    return answer(by_run[message.run_id] for message in executed.left)
+    return wiring.answer(batch, (by_run[message.run_id] for message in executed.left))

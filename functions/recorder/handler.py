@@ -3,8 +3,8 @@
 from typing import Any
 
 from lamplighter import wiring
+from lamplighter.contracts.batch import read_batch
 from lamplighter.contracts.dead_letters import dead_letter
-from lamplighter.contracts.msk import answer, decode_event
 from lamplighter.contracts.topics import JOB_REQUESTS
 from lamplighter.domain.errors import LedgerUnavailable
 from lamplighter.ports.bus import Record
@@ -14,11 +14,11 @@ from lamplighter.stages.requests import persist
 @wiring.invoked
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda's
     """A batch of events in; without the ledger, all of it out, to be delivered again."""
-    records = decode_event(event)
-    asked = [each for each in records if each.topic == JOB_REQUESTS.name]
-    told = [each for each in records if each.topic != JOB_REQUESTS.name]
+    batch = read_batch(event)
+    asked = [each for each in batch.records if each.topic == JOB_REQUESTS.name]
+    told = [each for each in batch.records if each.topic != JOB_REQUESTS.name]
     failed = wiring.recorder().handle(told) if told else []
-    return answer(failed + _persist(asked) if asked else failed)
+    return wiring.answer(batch, failed + _persist(asked) if asked else failed)
 
 
 def _persist(records: list[Record]) -> list[Record]:

@@ -3,9 +3,10 @@
 from typing import Any
 
 from lamplighter import wiring
+from lamplighter.contracts.batch import read_batch
 from lamplighter.contracts.dead_letters import dead_letter
 from lamplighter.contracts.messages import read_dependency
-from lamplighter.contracts.msk import answer, decode_event, read_each
+from lamplighter.contracts.msk import read_each
 from lamplighter.domain.errors import LedgerUnavailable
 from lamplighter.stages.resolve import resolve
 
@@ -13,12 +14,12 @@ from lamplighter.stages.resolve import resolve
 @wiring.invoked
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda's
     """A batch of endings in; without the ledger, all of it out, to be delivered again."""
-    records = decode_event(event)
-    read = read_each(records, read_dependency)
+    batch = read_batch(event)
+    read = read_each(batch.records, read_dependency)
     wiring.bury([dead_letter(record, why, "resolver") for record, why in read.unreadable])
     try:
         endings = [ending for _, ending in read.good]
         resolve(wiring.ledger(), wiring.queue(), endings, wiring.bus())
     except LedgerUnavailable:
-        return answer(records)
-    return answer([])
+        return wiring.answer(batch, batch.records)
+    return wiring.answer(batch, [])

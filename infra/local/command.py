@@ -16,11 +16,13 @@ from lamplighter.settings import Bus, Settings, load
 CHECK_SECONDS: Final = 0.2
 PORT: Final = 8080
 _PORTS: Final = click.IntRange(0, 65535)
+# Those that run on one machine.
+_BUSES: Final = (Bus.STREAMS.value, Bus.KAFKA.value)
 
 
 @click.command()
 @click.option("--port", type=_PORTS, default=PORT, show_default=True, help="0 picks a free one.")
-@click.option("--bus", type=click.Choice([bus.value for bus in Bus]), help="What carries messages.")
+@click.option("--bus", type=click.Choice(_BUSES), help="What carries messages.")
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Of each pool."
 )

@@ -23,6 +23,7 @@ class Bus(StrEnum):
 
     STREAMS = "streams"
     KAFKA = "kafka"
+    SQS = "sqs"
 
 
 class LogLevel(StrEnum):
@@ -85,8 +86,15 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         bool, Meta(description="Connect with tokens of IAM over TLS (MSK); else in the clear.")
     ] = False
     bus: Annotated[
-        Bus, Meta(description="What carries messages: streams (Valkey Streams) or kafka.")
+        Bus, Meta(description="What carries messages: streams (Valkey Streams), kafka or sqs.")
     ] = Bus.STREAMS
+    sqs_prefix: Annotated[
+        str,
+        Meta(
+            pattern=r"^[A-Za-z0-9_-]{1,40}$",
+            description="What the queues' names begin with, where the bus is sqs.",
+        ),
+    ] = "lamplighter"
     data_dir: Annotated[
         str, Meta(min_length=1, description="Where the embedded services keep their data.")
     ] = ".lamplighter"

@@ -7,7 +7,7 @@ function that only reads starts without Kafka's.
 import os
 import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import cache as remember
@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
 
 from lamplighter import fail_points
+from lamplighter.contracts.batch import Batch
 from lamplighter.contracts.topics import JOB_EVENTS, all_topics
 from lamplighter.domain.run import Due
-from lamplighter.ports.bus import Bus, Consumer, Message
+from lamplighter.ports.bus import Bus, Consumer, Message, Record
 from lamplighter.ports.logs import Logs
 from lamplighter.ports.queue import QueueUnavailable
 from lamplighter.ports.secrets import Held
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from lamplighter.adapters.kafka.config import TokenProvider
     from lamplighter.adapters.postgres.address import Address
     from lamplighter.adapters.postgres.listing import PostgresQueryLedger
+    from lamplighter.adapters.sqs.bus import SqsBus
     from lamplighter.adapters.targets.aws.clients import Clients
     from lamplighter.adapters.valkey.cache import ValkeyCache
     from lamplighter.adapters.valkey.client import Client
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from lamplighter.adapters.valkey.queue import ValkeyQueue
     from lamplighter.adapters.valkey.rest import ValkeyRest
     from lamplighter.stages.attend import Worker
+    from lamplighter.stages.capacity import Window
     from lamplighter.stages.duties import Report
     from lamplighter.stages.standing import Gauge
     from lamplighter.stages.thrift import ThriftyWatcher
@@ -226,10 +229,27 @@ def bus() -> Bus:
 
         servers = _required("LAMPLIGHTER_KAFKA_BOOTSTRAP_SERVERS", given.kafka_bootstrap_servers)
         return KafkaBus(KafkaAccess(servers, _tokens() if given.kafka_iam else None))
+    if given.bus is BusKind.SQS:
+        return _sqs()
     from lamplighter.adapters.streams.bus import StreamsBus
 
     url = _required("LAMPLIGHTER_VALKEY_URL", given.valkey_url)
     return StreamsBus(url, topics=all_topics(given.windows()))
+
+
+@once
+def _sqs() -> "SqsBus":
+    from lamplighter.adapters.sqs.bus import SqsBus
+
+    return SqsBus(_clients(), prefix=settings().sqs_prefix)
+
+
+def answer(batch: Batch, failed: Iterable[Record]) -> dict[str, Any]:
+    """What a mapping is told of a batch; SQS lets what failed come again soon if asked to."""
+    again = list(failed)
+    if receipts := batch.receipts_of(again):
+        _sqs().give_back(receipts)
+    return batch.answer(again)
 
 
 def _tokens() -> "TokenProvider":
@@ -366,7 +386,6 @@ def watcher() -> "Watcher | ThriftyWatcher":
 def _watcher(
     report: "Report | None" = None, on_renewal: Callable[[], None] = lambda: None
 ) -> "Watcher":
-    from lamplighter.stages.capacity import Window
     from lamplighter.stages.watch import Watcher
 
     return Watcher(
@@ -374,13 +393,21 @@ def _watcher(
         queue(),
         bus(),
         holder=process(),
-        window=Window(bus(), settings().windows()),
+        window=_window(),
         retention=timedelta(days=settings().retention_days),
         days_ahead=timedelta(days=settings().partition_days_ahead),
         report=report,
         on_renewal=on_renewal,
         gauge=_gauge() if telemetry().is_on else None,
     )
+
+
+def _window() -> "Window":
+    from lamplighter.stages.capacity import Window
+
+    if settings().bus is BusKind.SQS:  # bills every question, and its counts are seconds old anyway
+        return Window(bus(), settings().windows(), every_seconds=1.0, at_rest_seconds=60.0)
+    return Window(bus(), settings().windows())
 
 
 @once
