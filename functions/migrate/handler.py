@@ -1,17 +1,43 @@
-"""Migrate: tables and topics, before anything uses them. At every deployment; safe to repeat."""
+"""Migrate: tables, roles, topics and the canary, before anything uses them. At every deployment.
+
+Called with a custom resource's event (through CDK's `cr.Provider`), or with anything else by hand;
+safe to repeat. Deleting the resource deletes no data.
+"""
 
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from lamplighter import wiring
 from lamplighter.adapters.postgres.migrate import migrate
+from lamplighter.adapters.postgres.role import ensure_role
 from lamplighter.contracts.topics import all_topics
+from lamplighter.stages.canary import ensure_canary
+
+# Always the same: another one would make CloudFormation delete the one before.
+RESOURCE_ID = "lamplighter-ledger"
 
 
 @wiring.invoked
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda's
-    """Any event in; what was applied out."""
+    """Any event in; what was done out. `AdminSecret` of its properties says who may do it."""
+    if event.get("RequestType") == "Delete":
+        return {"PhysicalResourceId": event.get("PhysicalResourceId", RESOURCE_ID)}
     given = wiring.settings()
-    applied = migrate(wiring.database(), days_ahead=given.partition_days_ahead)
+    admin = wiring.admin_database(event.get("ResourceProperties", {}).get("AdminSecret"))
+    applied = migrate(admin, days_ahead=given.partition_days_ahead)
+    has_role = given.database_iam and ensure_role(admin, _user(given.database_url or ""))
     topics = all_topics(given.windows())
     wiring.bus().ensure_topics(topics)
-    return {"applied": applied, "topics": [topic.name for topic in topics]}
+    canary = ensure_canary(wiring.desk(), given.canary_seconds)
+    return {
+        "PhysicalResourceId": RESOURCE_ID,
+        "Data": {"Applied": len(applied), "Canary": str(canary or "")},
+        "applied": applied,
+        "role": has_role,
+        "topics": [topic.name for topic in topics],
+    }
+
+
+def _user(url: str) -> str:
+    """Who the functions are in the database."""
+    return unquote(urlsplit(url).username or "")

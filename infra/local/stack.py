@@ -20,11 +20,14 @@ from infra.local.roster import GATEWAY, Roster, environment, members
 from infra.local.service import HOST, free_port
 from infra.local.state import ComponentState, ServiceState, StackState, remove_state, write_state
 from infra.local.supervisor import Supervisor
+from lamplighter.adapters.postgres.listing import PostgresQueryLedger
 from lamplighter.adapters.postgres.migrate import migrate
 from lamplighter.contracts.topics import all_topics
 from lamplighter.ports.bus import Bus
 from lamplighter.settings import Bus as BusKind
 from lamplighter.settings import InvalidSettings, Settings
+from lamplighter.stages.canary import ensure_canary
+from lamplighter.stages.desk import Desk
 
 # A stack that was killed takes this long at most to be gone.
 _WAIT_SECONDS: Final = 30.0
@@ -61,6 +64,7 @@ class Stack:
         self._settings = addressed(self._settings, self._services)
         self._make_ledger()
         self._make_topics()
+        self._make_canary()
         self._start_components()
 
     def look_after(self) -> None:
@@ -93,6 +97,14 @@ class Stack:
             bus.close()
         what = f"{len(topics)} on {self._settings.bus}"
         self._say(lines.ready("topics", time.monotonic() - began, what))
+
+    def _make_canary(self) -> None:
+        """Made, changed or ended, as the settings have it now."""
+        ledger = PostgresQueryLedger(self._settings.database_url or "", max_size=1)
+        try:
+            ensure_canary(Desk(ledger=ledger, now=ledger.now), self._settings.canary_seconds)
+        finally:
+            ledger.close()
 
     def _start_components(self) -> None:
         told = environment(self._settings, os.environ)

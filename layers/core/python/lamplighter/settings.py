@@ -161,6 +161,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         None
     )
     alert_webhook_secret: Annotated[str, _secret("Signs what it is sent.")] | None = None
+    canary_seconds: Annotated[
+        int, Meta(ge=0, le=86_400, description="How often the scheduler's own job fires; 0: never.")
+    ] = 0
     watch_seconds: Annotated[
         int, _at_least(1, "How long one call of the watcher lasts; two overlap.")
     ] = 75

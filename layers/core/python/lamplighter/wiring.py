@@ -14,6 +14,7 @@ from functools import cache as remember
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import quote, urlsplit
 from uuid import uuid4
 
 from lamplighter import fail_points
@@ -168,6 +169,16 @@ def _leave(ledger: "PostgresQueryLedger") -> None:
 def database() -> "Address":
     """The ledger's."""
     return address(_required("LAMPLIGHTER_DATABASE_URL", settings().database_url))
+
+
+def admin_database(secret_id: str | None) -> "Address":
+    """The same, as who may make tables and roles: user and password are a secret of RDS's own."""
+    if secret_id is None:
+        return database()
+    given = msgspec.json.decode(_kept_secrets().value(secret_id), type=dict[str, Any])
+    url = urlsplit(_required("LAMPLIGHTER_DATABASE_URL", settings().database_url))
+    who = f"{quote(given['username'], safe='')}:{quote(given['password'], safe='')}"
+    return url._replace(netloc=f"{who}@{url.netloc.rpartition('@')[2]}").geturl()
 
 
 def address(url: str) -> "Address":

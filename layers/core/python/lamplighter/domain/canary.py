@@ -13,8 +13,13 @@ CANARY_HANDLER: Final = "builtin.canary"
 MOST_CANARIES: Final = 100
 
 
+def canary_key(number: int) -> str:
+    """As an Idempotency-Key: from it comes the id."""
+    return f"canary {number}"
+
+
 def canary_id(number: int) -> UUID:
-    return derived_job_id(INTERNAL_TENANT, f"canary\0{number}")
+    return derived_job_id(INTERNAL_TENANT, canary_key(number))
 
 
 _CANARIES: Final = frozenset(canary_id(number) for number in range(MOST_CANARIES))

@@ -1,8 +1,11 @@
 """Handlers that every worker has, for demonstrations, tests and measuring."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from lamplighter.adapters.targets.python.handlers import handler
+from lamplighter.domain.canary import CANARY_HANDLER
+from lamplighter.domain.ids import fire_of
 from lamplighter.ports.target import Context, TargetFailed
 
 
@@ -14,6 +17,13 @@ def noop(_payload: Any, _context: Context) -> None:
 @handler("builtin.echo", quick=True)
 def echo(payload: Any, _context: Context) -> Any:
     return payload
+
+
+@handler(CANARY_HANDLER, quick=True)
+def canary(_payload: Any, context: Context) -> dict[str, float]:
+    """How late it is, by this machine's clock. That it came back is the recorder's to say."""
+    late = datetime.now(UTC) - fire_of(context.run.run_id)
+    return {"late_ms": round(late.total_seconds() * 1000, 1)}
 
 
 @handler("builtin.sleep")

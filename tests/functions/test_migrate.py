@@ -1,0 +1,209 @@
+"""Migrate, called as CloudFormation's custom resources are, and the role that it makes."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import psycopg
+import pytest
+from psycopg import errors, sql
+
+from functions.migrate.handler import handler as migrate
+from functions.watcher.handler import handler as watcher
+from infra.local.lambdas import Context
+from infra.local.postgres import Postgres
+from infra.local.valkey import Valkey
+from lamplighter import wiring
+from lamplighter.adapters.postgres.listing import PostgresQueryLedger
+from lamplighter.adapters.postgres.migrate import migrate as apply
+from lamplighter.adapters.postgres.role import ensure_role
+from lamplighter.domain.canary import INTERNAL_TENANT, canary_id
+from lamplighter.domain.run import Outcome, Ticket, Verdict
+from lamplighter.domain.states import RunState
+from tests.adapters.ledger.builders import TENANT, one_off
+from tests.functions.calling import recorded
+
+PASSWORD = "of the test's own"
+
+
+def _as(url: str, user: str) -> str:
+    place = urlsplit(url)
+    netloc = f"{user}:{PASSWORD.replace(' ', '%20').replace(chr(39), '%27')}@"
+    return place._replace(netloc=netloc + place.netloc.rpartition("@")[2]).geturl()
+
+
+@pytest.fixture
+def cell(
+    postgres_server: Postgres, valkey_server: Valkey, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    url = postgres_server.ensure_database(f"m{uuid4().hex}")
+    monkeypatch.setenv("LAMPLIGHTER_DATABASE_URL", url)
+    monkeypatch.setenv("LAMPLIGHTER_VALKEY_URL", valkey_server.url)
+    monkeypatch.setenv("LAMPLIGHTER_CELL", f"c{uuid4().hex[:12]}")
+    monkeypatch.setenv("LAMPLIGHTER_DATA_DIR", str(folder))
+    monkeypatch.setenv("LAMPLIGHTER_CANARY_SECONDS", "60")
+    monkeypatch.setenv("LAMPLIGHTER_WATCH_SECONDS", "1")
+    wiring.forget()
+    yield url
+    wiring.bus().close()
+    wiring.ledger().close()
+    wiring.forget()
+
+
+class _Secrets:
+    """Secrets Manager, as far as it is asked."""
+
+    def __init__(self, url: str) -> None:
+        place = urlsplit(url)
+        self._value = f'{{"username": "{place.username}", "password": "{place.password}"}}'
+        self.asked: list[str] = []
+
+    def value(self, secret_id: str) -> str:
+        self.asked.append(secret_id)
+        return self._value
+
+
+def test_a_deployment_makes_the_canary_and_a_later_one_leaves_it(
+    cell: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = _Secrets(cell)
+    monkeypatch.setattr(wiring, "_kept_secrets", lambda: kept)
+    monkeypatch.setenv("LAMPLIGHTER_DATABASE_URL", _as(cell, "nobody"))
+    wiring.forget()
+    with pytest.raises(Exception, match="nobody"):  # the functions' own role may not even log in
+        migrate(recorded("migrate"), Context("migrate"))
+    monkeypatch.setenv("LAMPLIGHTER_DATABASE_URL", cell)
+    wiring.forget()
+
+    created = migrate(recorded("migrate_create"), Context("migrate"))
+    updated = migrate(recorded("migrate"), Context("migrate"))
+
+    assert kept.asked == [recorded("migrate_create")["ResourceProperties"]["AdminSecret"]]
+    assert created["PhysicalResourceId"] == updated["PhysicalResourceId"] == "lamplighter-ledger"
+    assert created["Data"] == {"Applied": len(created["applied"]), "Canary": str(canary_id(0))}
+    assert created["role"] is False, "there is no IAM here"
+    assert updated["applied"] == []
+    assert len(wiring.ledger().runs(INTERNAL_TENANT, canary_id(0))) == 1
+
+
+def test_deleting_the_resource_needs_nothing_and_deletes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LAMPLIGHTER_DATABASE_URL", "postgresql://gone:gone@127.0.0.1:1/gone")
+    wiring.forget()
+    answered = migrate(recorded("migrate_delete"), Context("migrate"))
+    wiring.forget()
+    assert answered == {"PhysicalResourceId": "lamplighter-ledger"}
+
+
+def test_the_canary_is_planned_as_any_other_job(cell: str) -> None:
+    assert cell
+    migrate({}, Context("migrate"))
+    report = watcher(recorded("watcher"), Context("watcher"))
+    assert report["planned"] >= 1
+
+
+# The role that the functions log in with.
+
+
+@pytest.fixture
+def admin(postgres_server: Postgres) -> Iterator[str]:
+    """As RDS gives it: it may make roles and owns a database, and is no superuser."""
+    url = postgres_server.ensure_database(f"r{uuid4().hex}")
+    name = f"admin_{uuid4().hex[:8]}"
+    with psycopg.connect(url, autocommit=True) as conn:
+        conn.execute("SELECT pg_advisory_lock(4711)")
+        if not conn.execute("SELECT FROM pg_roles WHERE rolname = 'rds_iam'").fetchall():
+            conn.execute("CREATE ROLE rds_iam NOLOGIN")
+        made = sql.Identifier(name)
+        conn.execute(sql.SQL("CREATE ROLE {} LOGIN CREATEROLE PASSWORD {}").format(made, PASSWORD))
+        conn.execute(sql.SQL("GRANT rds_iam TO {} WITH ADMIN OPTION").format(made))
+        database = urlsplit(url).path[1:]
+        conn.execute(
+            sql.SQL("ALTER DATABASE {} OWNER TO {}").format(sql.Identifier(database), made)
+        )
+        conn.execute("SELECT pg_advisory_unlock(4711)")
+    yield _as(url, name)
+    with psycopg.connect(url, autocommit=True) as conn:
+        conn.execute("DROP ROLE rds_iam")
+
+
+@pytest.fixture
+def role(admin: str) -> str:
+    """Made, twice, and given a password, since there is no IAM that would vouch for it."""
+    name = f"lamp_{uuid4().hex[:8]}"
+    apply(admin, days_ahead=2)
+    assert ensure_role(admin, name)
+    assert ensure_role(admin, name)
+    with psycopg.connect(admin, autocommit=True) as conn:
+        conn.execute(sql.SQL("ALTER ROLE {} PASSWORD {}").format(sql.Identifier(name), PASSWORD))
+    return name
+
+
+def _refused(conn: psycopg.Connection[Any], statement: str) -> bool:
+    try:
+        with conn.transaction(force_rollback=True):
+            conn.execute(statement.encode())
+    except errors.InsufficientPrivilege:
+        return True
+    return False
+
+
+def test_the_role_does_all_that_the_functions_do(admin: str, role: str) -> None:
+    ledger = PostgresQueryLedger(_as(admin, role))
+    now = ledger.now()
+    job = one_off(now - timedelta(seconds=1))
+    [due] = ledger.submit([job]).runs
+    claimed = ledger.claim("w", uuid4(), [Ticket(due.run_id, 0)]).claimed
+    outcome = Outcome(run_id=due.run_id, fence=claimed[0].fence, verdict=Verdict.SUCCESS)
+    ledger.finish([outcome])
+    ledger.ensure_partitions(now - timedelta(days=9), now + timedelta(days=9))
+    dropped = ledger.drop_partitions(now - timedelta(days=5))
+
+    assert ledger.run(TENANT, due.run_id).state is RunState.SUCCESS
+    assert dropped
+    ledger.close()
+
+
+def test_the_role_changes_no_table_but_its_days(admin: str, role: str) -> None:
+    with psycopg.connect(_as(admin, role), autocommit=True) as conn:
+        for statement in (
+            "DROP TABLE jobs",
+            "ALTER TABLE jobs ADD COLUMN x int",
+            "TRUNCATE jobs",
+            "CREATE INDEX ON jobs (name)",
+            "DELETE FROM schema_migrations",
+            "CREATE ROLE another",
+            "SET ROLE pg_read_server_files",
+        ):
+            assert _refused(conn, statement), statement
+        assert not _refused(conn, "DELETE FROM jobs")
+
+
+def test_whoever_migrates_goes_on_doing_so_by_password(admin: str, role: str) -> None:
+    """RDS lets a member of rds_iam in by token alone, and members of its members too."""
+    ledger = PostgresQueryLedger(_as(admin, role))
+    ledger.ensure_partitions(ledger.now(), ledger.now() + timedelta(days=9))
+    ledger.close()
+
+    assert apply(admin, days_ahead=12) == []
+    assert ensure_role(admin, role)
+
+    with psycopg.connect(admin) as conn:
+        conn.execute("ALTER TABLE job_runs ADD COLUMN added int")
+        among = "SELECT pg_has_role(current_user, %s, 'USAGE')"
+        assert conn.execute(among, (role,)).fetchone() == (False,)
+        assert conn.execute(among, (f"{role}_work",)).fetchone() == (True,)
+        iam = "SELECT pg_has_role(%s, 'rds_iam', 'MEMBER')"
+        assert conn.execute(iam, (role,)).fetchone() == (True,)
+
+
+def test_where_there_is_no_iam_no_role_is_made(postgres_server: Postgres) -> None:
+    url = postgres_server.ensure_database(f"n{uuid4().hex}")
+    assert ensure_role(url, "lamplighter_nobody") is False
+    with psycopg.connect(url) as conn:
+        found = conn.execute("SELECT FROM pg_roles WHERE rolname = 'lamplighter_nobody'")
+        assert found.fetchall() == []
