@@ -83,6 +83,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(grouping, "grouping")
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What was measured on the way; no test fails by it."""
+    reports = terminalreporter.stats.get("passed", [])
+    told = [each for report in reports for each in report.user_properties]
+    for what, ms in [each for name, each in told if name == "cold start"]:
+        terminalreporter.write_line(f"cold start of {what}: {ms:.0f} ms")
+
+
 class _LastWords:
     """Counts what was skipped for want of a tool, and says it when everything else is said."""
 
