@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote, urlsplit
 from uuid import uuid4
 
+import msgspec
+
 from lamplighter import fail_points
 from lamplighter.contracts.batch import Batch
 from lamplighter.contracts.topics import JOB_EVENTS, all_topics
