@@ -1,0 +1,205 @@
+"""MSK: three brokers in three zones, IAM only, its topics, and who may do what with them."""
+
+import base64
+from collections.abc import Sequence
+from typing import Final
+
+from aws_cdk import Fn, Names
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_msk as msk
+from constructs import Construct
+
+from infra.aws.constructs.calls import call, log_group
+from infra.aws.constructs.network import Network
+from infra.aws.constructs.storage import Storage
+from infra.aws.profiles import TASKS_POOL, Profile
+from infra.aws.profiles import Broker as Size
+from lamplighter.adapters.kafka.config import topic_config
+from lamplighter.contracts.topics import all_topics, job_runs_topics
+from lamplighter.ports.bus import Topic
+
+# Where brokers ask for IAM.
+PORT: Final = 9098
+REPLICAS: Final = 3
+# Topics are made by the deployment: a misspelt name must fail, not become a topic.
+_PROPERTIES: Final = """auto.create.topics.enable=false
+default.replication.factor=3
+min.insync.replicas=2
+unclean.leader.election.enable=false
+"""
+# Our topics are all that is in the cluster, so whoever may publish may publish to any.
+_ANY: Final = "*"
+
+
+class Broker(Construct):
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        profile: Profile,
+        size: Size,
+        *,
+        network: Network,
+        storage: Storage,
+    ) -> None:
+        super().__init__(scope, name)
+        self._profile = profile
+        self.brokers = size.brokers
+        self.express = size.express
+        self.door = network.group("Broker", "MSK")
+        self.door.add_ingress_rule(network.app, ec2.Port.tcp(PORT), "functions and tasks")
+        # Lambda's pollers live in the cluster's own group: they must reach the brokers, and AWS.
+        for port in (PORT, 443):
+            self.door.add_ingress_rule(self.door, ec2.Port.tcp(port), "mappings' pollers")
+        self.cluster = self._cluster(size, network, storage)
+        self.topics = {topic.name: self._topic(topic) for topic in topics(profile)}
+        self.servers = self._bootstrap()
+
+    @property
+    def arn(self) -> str:
+        return str(self.cluster.attr_arn)
+
+    def metric(self, name: str, number: int) -> cloudwatch.Metric:
+        """Of one broker; they are counted from 1."""
+        return cloudwatch.Metric(
+            namespace="AWS/Kafka",
+            metric_name=name,
+            statistic="Maximum",
+            dimensions_map={
+                "Cluster Name": self.cluster.cluster_name,
+                "Broker ID": str(number),
+            },
+        )
+
+    def let_count(self, who: iam.IGrantable) -> None:
+        """See topics, and how far each group has come."""
+        self._let(who, "cluster", ["Connect", "DescribeCluster"])
+        self._let(who, "topic", ["DescribeTopic"])
+        self._let(who, "group", ["DescribeGroup"])
+
+    def let_publish(self, who: iam.IGrantable) -> None:
+        """An idempotent producer asks the cluster for its number."""
+        self._let(who, "cluster", ["Connect", "WriteDataIdempotently"])
+        self._let(who, "topic", ["DescribeTopic", "WriteData"])
+
+    def let_read(self, who: iam.IGrantable, names: Sequence[str], group: str) -> None:
+        """These topics, as this group or as one that begins with its name."""
+        self._let(who, "cluster", ["Connect", "DescribeCluster"])
+        self._let(who, "topic", ["DescribeTopic", "ReadData"], names)
+        self._let(who, "group", ["DescribeGroup", "AlterGroup"], [group, f"{group}.*"])
+
+    def let_make_topics(self, who: iam.IGrantable) -> None:
+        """Those that are missing: here none, for the deployment has made them all."""
+        self._let(who, "cluster", ["Connect"])
+        self._let(who, "topic", ["DescribeTopic", "CreateTopic"])
+
+    def _let(
+        self, who: iam.IGrantable, kind: str, actions: Sequence[str], names: Sequence[str] = (_ANY,)
+    ) -> None:
+        iam.Grant.add_to_principal(
+            grantee=who,
+            actions=[f"kafka-cluster:{action}" for action in actions],
+            resource_arns=[self._arn_of(kind, name) for name in names],
+        )
+
+    def _arn_of(self, kind: str, name: str) -> str:
+        """`arn:…:topic/<cluster>/<its id>/<name>`, from the cluster's own."""
+        if kind == "cluster":
+            return self.arn
+        pieces = Fn.split(":cluster/", self.arn)
+        parts = [Fn.select(0, pieces), f":{kind}/", Fn.select(1, pieces), f"/{name}"]
+        return str(Fn.join("", parts))
+
+    def _cluster(self, size: Size, network: Network, storage: Storage) -> msk.CfnCluster:
+        log = log_group(self, "Log", self._profile)
+        # AWS asks for a name; it is the stack's, and nothing that outlives the stack has it.
+        name = Names.unique_resource_name(self, max_length=50, separator="-")
+        return msk.CfnCluster(
+            self,
+            "Cluster",
+            cluster_name=name,
+            kafka_version=size.version,
+            number_of_broker_nodes=size.brokers,
+            broker_node_group_info=self._nodes(size, network),
+            client_authentication=msk.CfnCluster.ClientAuthenticationProperty(
+                sasl=msk.CfnCluster.SaslProperty(iam=msk.CfnCluster.IamProperty(enabled=True)),
+                unauthenticated=msk.CfnCluster.UnauthenticatedProperty(enabled=False),
+            ),
+            encryption_info=msk.CfnCluster.EncryptionInfoProperty(
+                encryption_at_rest=msk.CfnCluster.EncryptionAtRestProperty(
+                    data_volume_kms_key_id=storage.key.key_arn
+                ),
+                encryption_in_transit=msk.CfnCluster.EncryptionInTransitProperty(
+                    client_broker="TLS", in_cluster=True
+                ),
+            ),
+            configuration_info=None if size.express else self._configuration(name, size),
+            logging_info=msk.CfnCluster.LoggingInfoProperty(
+                broker_logs=msk.CfnCluster.BrokerLogsProperty(
+                    cloud_watch_logs=msk.CfnCluster.CloudWatchLogsProperty(
+                        enabled=True, log_group=log.log_group_name
+                    )
+                )
+            ),
+        )
+
+    def _nodes(self, size: Size, network: Network) -> msk.CfnCluster.BrokerNodeGroupInfoProperty:
+        volume = size.volume_gigabytes
+        return msk.CfnCluster.BrokerNodeGroupInfoProperty(
+            client_subnets=network.vpc.select_subnets(subnet_group_name="inside").subnet_ids,
+            instance_type=size.instance_type,
+            security_groups=[self.door.security_group_id],
+            storage_info=msk.CfnCluster.StorageInfoProperty(
+                ebs_storage_info=msk.CfnCluster.EBSStorageInfoProperty(volume_size=volume)
+            )
+            if volume
+            else None,
+        )
+
+    def _configuration(self, name: str, size: Size) -> msk.CfnCluster.ConfigurationInfoProperty:
+        """Express brokers have these as their own defaults, and refuse to be told some of them."""
+        made = msk.CfnConfiguration(
+            self,
+            "Configuration",
+            name=name,
+            kafka_versions_list=[size.version],
+            server_properties=_PROPERTIES,
+        )
+        return msk.CfnCluster.ConfigurationInfoProperty(
+            arn=made.attr_arn, revision=made.attr_latest_revision_revision
+        )
+
+    def _topic(self, topic: Topic) -> msk.CfnTopic:
+        settings = topic_config(retention_hours=topic.retention_hours)
+        text = "".join(f"{name}={value}\n" for name, value in settings.items())
+        return msk.CfnTopic(
+            self,
+            f"Topic-{topic.name}",
+            cluster_arn=self.arn,
+            topic_name=topic.name,
+            partition_count=topic.partitions,
+            replication_factor=REPLICAS,
+            configs=base64.b64encode(text.encode()).decode(),
+        )
+
+    def _bootstrap(self) -> str:
+        """CloudFormation knows a cluster's ARN and not its addresses: AWS is asked for them."""
+        asked = call(
+            self,
+            "Bootstrap",
+            self._profile,
+            action=("kafka", "GetBootstrapBrokers"),
+            parameters={"ClusterArn": self.arn},
+            identity="bootstrap-brokers",
+            may=[iam.PolicyStatement(actions=["kafka:GetBootstrapBrokers"], resources=[self.arn])],
+        )
+        return str(asked.get_response_field("BootstrapBrokerStringSaslIam"))
+
+
+def topics(profile: Profile) -> list[Topic]:
+    """The contract's; with a partition for each task that there may be, since more would idle."""
+    found = {topic.name: topic for topic in all_topics(profile.windows)}
+    of_tasks = job_runs_topics(TASKS_POOL, partitions=profile.tasks.most)
+    return list((found | {topic.name: topic for topic in of_tasks}).values())

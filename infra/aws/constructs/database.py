@@ -1,0 +1,128 @@
+"""Aurora PostgreSQL, entered with IAM tokens, and the one login that the functions have."""
+
+from typing import Final
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_rds as rds
+from aws_cdk import custom_resources as cr
+from constructs import Construct
+
+from infra.aws.constructs.calls import call
+from infra.aws.constructs.network import Network
+from infra.aws.constructs.storage import Storage
+from infra.aws.profiles import Profile
+
+DATABASE: Final = "lamplighter"
+LOGIN: Final = "lamplighter"
+PORT: Final = 5432
+# Once more is as good as once: it runs at the first deployment, and whenever this text changes.
+# One statement, since the Data API takes no more at a time.
+_MAKE_LOGIN: Final = f"""DO $$ BEGIN
+IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{LOGIN}') THEN
+CREATE ROLE {LOGIN} LOGIN;
+END IF;
+GRANT rds_iam TO {LOGIN};
+GRANT ALL ON DATABASE {DATABASE} TO {LOGIN};
+GRANT ALL ON SCHEMA public TO {LOGIN};
+END $$"""
+
+
+class Database(Construct):
+    """`ready` is what to depend on: the writer exists and the functions' login with it.
+
+    No RDS Proxy: it would keep a connection open, and the database from pausing, and it refuses the
+    time limits that we set at connecting. Each execution environment has a small pool instead.
+    """
+
+    def __init__(
+        self, scope: Construct, name: str, profile: Profile, network: Network, storage: Storage
+    ) -> None:
+        super().__init__(scope, name)
+        self._profile = profile
+        self.door = network.group("Database", "Aurora", outbound=False)
+        self.door.add_ingress_rule(network.app, ec2.Port.tcp(PORT), "functions and tasks")
+        self.cluster = self._cluster(network, storage)
+        self.ready = self._login(storage)
+
+    @property
+    def url(self) -> str:
+        """Without a password: that is a token, signed where it is used.
+
+        Encrypted always; but the certificate is of Amazon's own authority for databases, which no
+        system knows, so it is not asked for.
+        """
+        host = self.cluster.cluster_endpoint.hostname
+        return f"postgresql://{LOGIN}@{host}:{PORT}/{DATABASE}?sslmode=require"
+
+    def let_connect(self, who: iam.IGrantable) -> None:
+        self.cluster.grant_connect(who, LOGIN)
+
+    def _cluster(self, network: Network, storage: Storage) -> rds.DatabaseCluster:
+        size = self._profile.database
+        version = rds.AuroraPostgresEngineVersion.of(size.version, size.version.split(".")[0])
+        kept = RemovalPolicy.SNAPSHOT if self._profile.protected else RemovalPolicy.DESTROY
+        pause = size.pause_after_seconds
+        return rds.DatabaseCluster(
+            self,
+            "Cluster",
+            engine=rds.DatabaseClusterEngine.aurora_postgres(version=version),
+            credentials=rds.Credentials.from_generated_secret("owner", encryption_key=storage.key),
+            default_database_name=DATABASE,
+            iam_authentication=True,
+            # For the login alone: it is made from outside the network, see _login.
+            enable_data_api=True,
+            writer=rds.ClusterInstance.serverless_v2("Writer"),
+            readers=[
+                # It takes over when the writer dies, so it must be as large.
+                rds.ClusterInstance.serverless_v2(f"Reader{n}", scale_with_writer=True)
+                for n in range(size.readers)
+            ],
+            serverless_v2_min_capacity=size.least_acu,
+            serverless_v2_max_capacity=size.most_acu,
+            serverless_v2_auto_pause_duration=Duration.seconds(pause) if pause else None,
+            storage_type=rds.DBClusterStorageType.AURORA_IOPT1 if size.io_optimized else None,
+            storage_encrypted=True,
+            storage_encryption_key=storage.key,
+            parameters={"rds.force_ssl": "1"},
+            backup=rds.BackupProps(retention=Duration.days(size.backup_days)),
+            deletion_protection=self._profile.protected,
+            removal_policy=kept,
+            vpc=network.vpc,
+            vpc_subnets=network.inside,
+            security_groups=[self.door],
+        )
+
+    def _login(self, storage: Storage) -> cr.AwsCustomResource:
+        """Made through the Data API, from outside the network.
+
+        A function inside would need an endpoint for the owner's password, for this one call of a
+        deployment's life.
+        """
+        secret = self.cluster.secret
+        made = call(
+            self,
+            "Login",
+            self._profile,
+            action=("rds-data", "ExecuteStatement"),
+            parameters={
+                "resourceArn": self.cluster.cluster_arn,
+                "secretArn": secret.secret_arn,
+                "database": DATABASE,
+                "sql": _MAKE_LOGIN,
+            },
+            identity="login",
+            may=[
+                _may(["rds-data:ExecuteStatement"], self.cluster.cluster_arn),
+                _may(["secretsmanager:GetSecretValue"], secret.secret_arn),
+                _may(["kms:Decrypt"], storage.key.key_arn),
+            ],
+        )
+        # The cluster's address exists before anybody answers at it.
+        made.node.add_dependency(self.cluster)
+        return made
+
+
+def _may(actions: list[str], resource: str) -> iam.PolicyStatement:
+    return iam.PolicyStatement(actions=actions, resources=[resource])

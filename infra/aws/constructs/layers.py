@@ -1,0 +1,80 @@
+"""The zips: our package and its dependencies as layers, and each function's own code."""
+
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+import jsii
+from aws_cdk import AssetHashType, BundlingOptions, DockerImage, ILocalBundling
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from infra.aws import assets
+from layers.bytecode import add_bytecode
+from layers.dependencies import build
+
+RUNTIME: Final = lambda_.Runtime.PYTHON_3_13
+ARCHITECTURE: Final = lambda_.Architecture.ARM_64
+_STAGED: Final = assets.ROOT / ".cache" / "assets"
+
+
+class Layers(Construct):
+    def __init__(self, scope: Construct, name: str) -> None:
+        super().__init__(scope, name)
+        self.all = [
+            self._layer("Core", _staged(assets.core_files()), "lamplighter"),
+            self._layer("Dependencies", _dependencies(), "what lamplighter imports"),
+        ]
+
+    def _layer(self, name: str, code: lambda_.Code, what: str) -> lambda_.LayerVersion:
+        return lambda_.LayerVersion(
+            self,
+            name,
+            code=code,
+            description=what,
+            compatible_runtimes=[RUNTIME],
+            compatible_architectures=[ARCHITECTURE],
+        )
+
+
+def function_code(function: str) -> lambda_.Code:
+    """Only its own folder, under its own path: `functions.submit.handler` everywhere."""
+    return _staged(assets.function_files(function))
+
+
+def _staged(files: assets.Files) -> lambda_.Code:
+    """Laid out once for each content, so that a second synthesis copies nothing."""
+    digest = assets.digest(files)
+    folder = _STAGED / digest
+    if not folder.exists():
+        fresh = folder.with_name(f"{digest}.new")
+        shutil.rmtree(fresh, ignore_errors=True)
+        add_bytecode(assets.write(files, fresh))
+        fresh.rename(folder)
+    return lambda_.Code.from_asset(
+        str(folder), asset_hash=digest, asset_hash_type=AssetHashType.CUSTOM
+    )
+
+
+def _dependencies() -> lambda_.Code:
+    """Hashed by what decides its content, so it need not be built to know whether it changed."""
+    return lambda_.Code.from_asset(
+        str(build.LOCK.parent),
+        asset_hash=build.digest(build.ARM64),
+        asset_hash_type=AssetHashType.CUSTOM,
+        bundling=BundlingOptions(image=_NO_DOCKER, local=_Pip()),
+    )
+
+
+# The CDK asks for an image; what is local never falls back to it.
+_NO_DOCKER: Final = DockerImage.from_registry("none")
+
+
+@jsii.implements(ILocalBundling)
+class _Pip:
+    """Wheels for another machine, chosen by pip: see layers/dependencies."""
+
+    def try_bundle(self, output_dir: str, **_: Any) -> bool:
+        """True, or an error: a False would ask for Docker."""
+        shutil.copytree(build.layer(build.ARM64), Path(output_dir), dirs_exist_ok=True)
+        return True

@@ -1,0 +1,131 @@
+"""Who may do what, in one table. Nothing is granted anywhere else."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from infra.aws.constructs.broker import Broker
+from infra.aws.constructs.database import Database
+from infra.aws.constructs.queues import Queues
+from infra.aws.constructs.storage import Storage
+from infra.aws.environment import COURIER, WORKER
+from infra.aws.options import Options
+from infra.aws.profiles import TASKS_POOL
+from infra.local.mapping import mapped
+from lamplighter.domain.job import DEFAULT_POOL
+
+_PUBLISH: Final = frozenset({"submit", "watcher", "executor", WORKER, "recorder", "resolver"})
+_COUNT: Final = frozenset({"submit", "query", "watcher"})
+_RUN: Final = frozenset({"executor", WORKER})
+# An executor writes outcomes itself where the bus is away, and alerts as the recorder would.
+_ALERT: Final = frozenset({"executor", WORKER, "recorder"})
+_LOOK_UP: Final = (
+    "kafka:DescribeCluster",
+    "kafka:DescribeClusterV2",
+    "kafka:GetBootstrapBrokers",
+)
+READERS: Final = ("executor", "recorder", "resolver")
+# What a target's ARN says -> what calling it takes.
+_CALLS: Final = {
+    "lambda": ["lambda:InvokeFunction"],
+    "sqs": ["sqs:SendMessage", "sqs:GetQueueUrl"],
+    "sns": ["sns:Publish"],
+    "events": ["events:PutEvents"],
+    "states": ["states:StartExecution"],
+    "ecs": ["ecs:RunTask"],
+}
+
+
+class Permissions(Construct):
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        options: Options,
+        *,
+        database: Database,
+        storage: Storage,
+        bus: Broker | Queues,
+        courier: iam.IGrantable,
+    ) -> None:
+        super().__init__(scope, name)
+        self._options = options
+        self._database = database
+        self._storage = storage
+        self._bus = bus
+        self._courier = courier
+
+    def grant(self, function: str, who: iam.IGrantable) -> None:
+        if function == COURIER:
+            return
+        self._database.let_connect(who)
+        if isinstance(self._bus, Broker):
+            self._grant_broker(self._bus, function, who)
+        elif function != "authorizer":
+            self._bus.let_use(who)
+        if function == "query":
+            self._allow(who, ["s3:GetObject"], [self._log_objects()])
+        if function in _RUN:
+            self._allow(who, ["s3:PutObject", "s3:AbortMultipartUpload"], [self._log_objects()])
+            self._grant_targets(who)
+        if function in _ALERT:
+            self._courier.grant_invoke(who)
+            self._storage.alerts.grant_publish(who)
+            self._storage.key.grant_encrypt_decrypt(who)
+            self._grant_secrets(who)
+
+    def _grant_broker(self, broker: Broker, function: str, who: iam.IGrantable) -> None:
+        if function in _PUBLISH:
+            broker.let_publish(who)
+        if function in _COUNT:
+            broker.let_count(who)
+        if function == "migrate":
+            broker.let_make_topics(who)
+        if function in READERS:
+            read = mapped(function, DEFAULT_POOL)
+            broker.let_read(who, read.topics, read.group)
+            # The mapping looks the cluster up as the function that it calls.
+            self._allow(who, _LOOK_UP, [broker.arn])
+        if function == WORKER:
+            read = mapped("executor", TASKS_POOL)
+            broker.let_read(who, read.topics, read.group)
+
+    def _grant_targets(self, who: iam.IGrantable) -> None:
+        """Only what the deployer named: a job's author must not reach all of an account."""
+        for arn in self._options.targets:
+            self._allow(who, _CALLS[arn.split(":")[2]], [arn])
+
+    def _grant_secrets(self, who: iam.IGrantable) -> None:
+        options = self._options
+        if not options.profile.network.secrets:
+            return
+        names = ["lamplighter/*"]  # of the tenants: `lamplighter/<tenant>/<name>`
+        # AWS puts six characters of its own behind a name.
+        names += [f"{each}-??????" for each in _by_name(options)]
+        arns = [self._secret(name) for name in names]
+        self._allow(who, ["secretsmanager:GetSecretValue"], arns + _by_arn(options))
+
+    def _secret(self, name: str) -> str:
+        arn = Stack.of(self).format_arn(service="secretsmanager", resource=f"secret:{name}")
+        return str(arn)
+
+    def _log_objects(self) -> str:
+        return str(self._storage.logs.arn_for_objects("logs/*"))
+
+    def _allow(self, who: iam.IGrantable, actions: Sequence[str], arns: Sequence[str]) -> None:
+        iam.Grant.add_to_principal(grantee=who, actions=list(actions), resource_arns=list(arns))
+
+
+def _named_secrets(options: Options) -> list[str]:
+    return [each for each in (options.webhook_secret, options.pagerduty_secret) if each]
+
+
+def _by_name(options: Options) -> list[str]:
+    return [each for each in _named_secrets(options) if not each.startswith("arn:")]
+
+
+def _by_arn(options: Options) -> list[str]:
+    return [each for each in _named_secrets(options) if each.startswith("arn:")]

@@ -1,0 +1,68 @@
+"""SQS as the bus: a queue for each topic of the contract, and one for what nobody could settle."""
+
+from aws_cdk import Duration, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from infra.aws.options import Options
+from infra.aws.profiles import Profile
+from lamplighter.adapters.sqs.queues import queue_name
+from lamplighter.contracts.sqs import MAX_RECEIVES
+from lamplighter.contracts.topics import DEAD_LETTERS, all_topics
+from lamplighter.ports.bus import Topic
+
+_ACTIONS = [
+    "sqs:SendMessage",
+    "sqs:ReceiveMessage",
+    "sqs:DeleteMessage",
+    "sqs:ChangeMessageVisibility",
+    "sqs:GetQueueAttributes",
+    "sqs:GetQueueUrl",
+]
+
+
+class Queues(Construct):
+    """Named, since the functions find a topic's queue by its name.
+
+    A stack of the same name must wait a minute after its deletion: so long SQS holds on to names.
+    """
+
+    def __init__(self, scope: Construct, name: str, options: Options) -> None:
+        super().__init__(scope, name)
+        self.prefix = options.stack_name
+        self._visibility = visibility(options.profile)
+        self.dead_letters = self._queue(DEAD_LETTERS, None)
+        aside = sqs.DeadLetterQueue(queue=self.dead_letters, max_receive_count=MAX_RECEIVES)
+        self.topics = {DEAD_LETTERS.name: self.dead_letters} | {
+            topic.name: self._queue(topic, aside)
+            for topic in all_topics(options.profile.windows)
+            if topic.name != DEAD_LETTERS.name
+        }
+
+    def let_use(self, who: iam.IGrantable) -> None:
+        """All of them: they are one bus, and everybody publishes."""
+        arn = Stack.of(self).format_arn(service="sqs", resource=f"{self.prefix}-*")
+        iam.Grant.add_to_principal(grantee=who, actions=_ACTIONS, resource_arns=[arn])
+
+    def _queue(self, topic: Topic, aside: sqs.DeadLetterQueue | None) -> sqs.Queue:
+        return sqs.Queue(
+            self,
+            topic.name,
+            queue_name=queue_name(self.prefix, topic.name),
+            # Keys of SQS's own: with ours, every sender and reader would need to use it.
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            retention_period=Duration.hours(topic.retention_hours),
+            visibility_timeout=Duration.seconds(self._visibility),
+            dead_letter_queue=aside,
+        )
+
+
+def visibility(profile: Profile) -> int:
+    """Six times the longest function that reads, as AWS advises, for calls that were throttled.
+
+    A run whose executor died waits for none of it: the sweeper queues it anew.
+    """
+    readers = ("executor", "recorder", "resolver")
+    return 6 * max(profile.functions[name].timeout for name in readers)

@@ -1,0 +1,159 @@
+"""What the deployer chooses, by context (`-c name=value`): read once, refused in plain words."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from infra.aws.profiles import PROFILES, Profile, with_tasks_at_rest
+
+AUTHS: Final = ("iam", "jwt", "api-key")
+_CELL: Final = re.compile(r"[a-z][a-z0-9-]{0,23}")
+_ZONE: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-\d[a-z]")
+_PRIVATE_IMAGE: Final = re.compile(
+    r"(?P<account>\d{12})\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(\.cn)?/"
+    r"(?P<name>[a-z0-9._/-]+)(:(?P<tag>[\w.-]+)|@(?P<digest>sha256:[0-9a-f]{64}))"
+)
+# Where MSK does not exist, and neither do several other things.
+_POOR_ZONES: Final = {"us-east-1e"}
+
+
+class InvalidOption(Exception):
+    """A context value that cannot work. Says what would."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """A container image in a private ECR repository."""
+
+    account: str
+    region: str
+    name: str
+    # A tag, or a digest with its `sha256:`.
+    version: str
+
+
+@dataclass(frozen=True)
+class Options:
+    """One deployment's choices. `targets` are ARNs that jobs may address; none unless named."""
+
+    profile: Profile
+    cell: str = "lamplighter"
+    auth: str = "iam"
+    jwt_issuer: str | None = None
+    jwt_audience: tuple[str, ...] = ()
+    zones: tuple[str, ...] = ("us-east-1a", "us-east-1b", "us-east-1c")
+    nat: bool = False
+    domain: str | None = None
+    certificate: str | None = None
+    alarm_email: str | None = None
+    image: Image | None = None
+    targets: tuple[str, ...] = ()
+    webhook_secret: str | None = None
+    pagerduty_secret: str | None = None
+
+    @property
+    def region(self) -> str:
+        return self.zones[0][:-1]
+
+    @property
+    def stack_name(self) -> str:
+        return self.cell if self.cell.startswith("lamplighter") else f"lamplighter-{self.cell}"
+
+
+Ask = Callable[[str], Any]
+
+
+def read(ask: Ask) -> Options:
+    """Every name that is understood is in this function; `infra/aws/README.md` explains them."""
+    options = Options(
+        profile=_profile(ask),
+        cell=str(ask("cell") or Options.cell),
+        auth=str(ask("auth") or Options.auth),
+        jwt_issuer=ask("issuer"),
+        jwt_audience=_list(ask("audience")),
+        zones=_list(ask("zones")) or Options.zones,
+        nat=_flag("nat", ask("nat"), default=False),
+        domain=ask("domain"),
+        certificate=ask("certificate"),
+        alarm_email=ask("alarm_email"),
+        image=_image(ask("image")),
+        targets=_list(ask("targets")),
+        webhook_secret=ask("webhook_secret"),
+        pagerduty_secret=ask("pagerduty_secret"),
+    )
+    _check(options)
+    return options
+
+
+def of(values: Mapping[str, Any]) -> Options:
+    """From a table instead of the context."""
+    return read(values.get)
+
+
+def _profile(ask: Ask) -> Profile:
+    name = str(ask("profile") or "small")
+    if name not in PROFILES:
+        raise InvalidOption(f"profile={name}: there are {', '.join(PROFILES)}")
+    found = PROFILES[name]
+    found = replace(found, protected=_flag("protect", ask("protect"), default=found.protected))
+    wants_secrets = bool(ask("webhook_secret") or ask("pagerduty_secret"))
+    secrets = _flag("secrets", ask("secrets"), default=found.network.secrets or wants_secrets)
+    found = replace(found, network=replace(found.network, secrets=secrets))
+    at_rest = ask("tasks_at_rest")
+    return found if at_rest is None else with_tasks_at_rest(found, _number(at_rest, found))
+
+
+def _number(text: Any, profile: Profile) -> int:
+    if not str(text).isdigit() or int(text) > profile.tasks.most:
+        raise InvalidOption(f"tasks_at_rest={text}: a number from 0 to {profile.tasks.most}")
+    return int(text)
+
+
+def _list(value: Any) -> tuple[str, ...]:
+    if not value:
+        return ()
+    parts = value if isinstance(value, list) else str(value).split(",")
+    return tuple(str(part).strip() for part in parts)
+
+
+def _flag(name: str, value: Any, *, default: bool) -> bool:
+    if value is None:
+        return default
+    if str(value).lower() not in {"true", "false"}:
+        raise InvalidOption(f"{name}={value}: true or false")
+    return str(value).lower() == "true"
+
+
+def _image(uri: str | None) -> Image | None:
+    """Isolated subnets reach no public registry, so only a private repository will do."""
+    if uri is None:
+        return None
+    found = _PRIVATE_IMAGE.fullmatch(uri)
+    if not found:
+        raise InvalidOption(
+            f"image={uri}: name one in private ECR, with its tag or digest:"
+            " <account>.dkr.ecr.<region>.amazonaws.com/<name>:<tag>"
+        )
+    return Image(found["account"], found["region"], found["name"], found["tag"] or found["digest"])
+
+
+def _check(options: Options) -> None:
+    if options.auth not in AUTHS:
+        raise InvalidOption(f"auth={options.auth}: {', '.join(AUTHS)}; the API is never open")
+    if options.auth == "jwt" and not (options.jwt_issuer and options.jwt_audience):
+        raise InvalidOption("auth=jwt needs issuer=https://… and audience=…")
+    if not _CELL.fullmatch(options.cell):
+        raise InvalidOption(f"cell={options.cell}: lower case, digits and -, 24 at most")
+    if bool(options.domain) != bool(options.certificate):
+        raise InvalidOption("domain and certificate (its ARN in ACM, same region) go together")
+    _check_zones(options.zones)
+
+
+def _check_zones(zones: tuple[str, ...]) -> None:
+    if len(set(zones)) != 3 or not all(map(_ZONE.fullmatch, zones)):
+        raise InvalidOption(f"zones={','.join(zones)}: name three availability zones")
+    if len({zone[:-1] for zone in zones}) != 1:
+        raise InvalidOption(f"zones={','.join(zones)}: all three in one region")
+    if poor := _POOR_ZONES.intersection(zones):
+        raise InvalidOption(f"zones: {', '.join(poor)} has no MSK; choose another")
