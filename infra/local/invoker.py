@@ -28,7 +28,9 @@ def main() -> None:
 def invoke(handler: Callable[[dict[str, Any], Any], object]) -> None:
     """One call; a failure is logged, and the next one tries again."""
     try:
-        handler(scheduled_event(datetime.now(UTC)), Context("watcher"))
+        told = handler(scheduled_event(datetime.now(UTC)), Context("watcher"))
+        if isinstance(told, dict) and told.get("asleep_until"):
+            time.sleep(_PAUSE_SECONDS)  # a thrifty one returns at once where nothing is due
     except Exception:  # noqa: BLE001 - it must watch on, whatever it was
         _log.exception("the watcher broke; another try in %s s", _PAUSE_SECONDS)
         time.sleep(_PAUSE_SECONDS)

@@ -194,7 +194,12 @@ def address(url: str) -> "Address":
 
 @once
 def clock() -> LedgerClock:
-    return LedgerClock(ledger().now)
+    return LedgerClock(ledger().now, slow=_slow())
+
+
+def _slow() -> timedelta:
+    """Who connects anew at every call, perhaps to a database that has to resume, sees to it."""
+    return timedelta(milliseconds=20) if settings().thrifty else timedelta.max
 
 
 @once
@@ -440,7 +445,7 @@ def desk() -> Desk:
     """What submit and query serve people with."""
     return Desk(
         ledger=ledger(),
-        now=LedgerClock(lambda: _reach()(ledger().now), otherwise=this_machine).now,
+        now=LedgerClock(lambda: _reach()(ledger().now), otherwise=this_machine, slow=_slow()).now,
         deferral=Deferral(
             lambda batch: bus().publish(batch),
             _reach(),

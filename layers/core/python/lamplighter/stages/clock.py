@@ -20,7 +20,7 @@ class LedgerClock:
     `otherwise` says what time it is, and without that nobody does.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each knob by its name
         self,
         read: Callable[[], datetime],
         *,
@@ -28,12 +28,15 @@ class LedgerClock:
         again: timedelta = timedelta(seconds=1),
         steady: Callable[[], float] = time.monotonic,
         otherwise: Callable[[], datetime] | None = None,
+        slow: timedelta = timedelta.max,
     ) -> None:
+        """An answer that was slower than `slow` had to connect first: it is asked for once more."""
         self._read = read
         self._every = every.total_seconds()
         self._again = again.total_seconds()
         self._steady = steady
         self._otherwise = otherwise
+        self._slow = slow.total_seconds()
         self._read_next = float("-inf")
         self._zero: datetime | None = None
 
@@ -47,14 +50,18 @@ class LedgerClock:
         return self._otherwise()
 
     def _measure(self) -> None:
-        before = self._steady()
         try:
-            instant = self._read()
+            instant, before, after = self._timed()
+            if after - before > self._slow:
+                instant, before, after = self._timed()
         except LedgerUnavailable:
             if self._zero is None and self._otherwise is None:
                 raise
             self._read_next = self._steady() + self._again
             return
-        after = self._steady()
         self._zero = instant - timedelta(seconds=(before + after) / 2)
         self._read_next = after + self._every
+
+    def _timed(self) -> tuple[datetime, float, float]:
+        before = self._steady()
+        return self._read(), before, self._steady()

@@ -1,7 +1,7 @@
 """Hint: runs that are due soon, told to whoever leads; and if nobody does, to the workers."""
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from lamplighter.contracts.messages import run_message
@@ -13,6 +13,8 @@ from lamplighter.ports.queue import Loading, QueueUnavailable, Ready
 
 # The lease that decides which watcher may ask the ledger, where watchers are thrifty.
 GATE: Final = "watcher"
+# A worker that gets a run a moment too early waits for its time.
+_EARLY: Final = timedelta(seconds=0.5)
 # More than these at once are a matter of turns and shares: they wait for a leader.
 _MOST_AT_ONCE: Final = 100
 
@@ -35,7 +37,8 @@ class Hint:
 
     def __call__(self, runs: Sequence[Due]) -> None:
         if not self._is_led():
-            due = [run for run in runs if run.due_at <= self._now()]
+            now = self._now() + _EARLY
+            due = [run for run in runs if run.due_at <= now]
             if 0 < len(due) <= _MOST_AT_ONCE:
                 self._publish([_message(run) for run in due])
                 runs = [run for run in runs if run not in due]
