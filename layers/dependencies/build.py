@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from layers.bytecode import HERE, LAMBDA, Version, add_bytecode
+
 ROOT: Final = Path(__file__).parents[2]
 LOCK: Final = ROOT / "requirements" / "layer.txt"
 CACHE: Final = ROOT / ".cache" / "layers"
@@ -35,26 +37,27 @@ class Platform:
     """For whom wheels are chosen; without pip options, for whoever builds."""
 
     name: str
+    python: Version
     options: tuple[str, ...] = ()
 
 
 # Three names for one machine: each package's wheel has the tag of its own builder's age.
 ARM64: Final = Platform(
-    "arm64-python3.13",
+    "arm64",
+    LAMBDA,
     (
         "--platform=manylinux_2_28_aarch64",
         "--platform=manylinux_2_17_aarch64",
         "--platform=manylinux2014_aarch64",
         "--implementation=cp",
-        "--python-version=3.13",
+        f"--python-version={LAMBDA[0]}.{LAMBDA[1]}",
     ),
 )
 
 
 def this_machine() -> Platform:
     """What the tests run: the same lock, for the Python that runs them."""
-    major, minor = sys.version_info[:2]
-    return Platform(f"{platform.system()}-{platform.machine()}-python{major}.{minor}".lower())
+    return Platform(f"{platform.system()}-{platform.machine()}".lower(), HERE)
 
 
 def layer(wanted: Platform = ARM64, *, cache: Path = CACHE) -> Path:
@@ -84,6 +87,7 @@ def _build(wanted: Platform, target: Path) -> None:
     if done.returncode:
         raise LayerFailed(f"pip could not build the layer {wanted.name}:\n{done.stderr}")
     _strip(target)
+    add_bytecode(target, wanted.python)
     check_size(target)
 
 

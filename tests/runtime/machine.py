@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from infra.aws import assets
+from layers.bytecode import HERE, add_bytecode
 from layers.dependencies.build import layer, this_machine
 
 # What Lambda's Python brings. What boto3 stands on and our layer has too (urllib3, dateutil, six)
@@ -72,6 +73,9 @@ class Machine:
         self._runtime = _runtime(folder / "runtime")
         for name in assets.function_names():
             assets.write(assets.function_files(name), folder / "task" / name)
+        # As the stack does for Lambda's Python.
+        add_bytecode(folder / "core", HERE)
+        add_bytecode(folder / "task", HERE)
         self._unpacked = self._paths()
 
     def disk(self, function: str) -> Disk:
