@@ -17,9 +17,10 @@ from lamplighter.adapters.targets.http.sending import DirectSender
 from lamplighter.adapters.targets.http.signing import sign
 from lamplighter.adapters.targets.http.target import HttpTarget, _retry_after
 from lamplighter.domain.run import Claimed, Verdict
-from lamplighter.ports.target import Context, HttpRequest, HttpResponse
+from lamplighter.ports.target import Context, HttpRequest, HttpResponse, Sender
 from lamplighter.stages.run import Runner
 from tests.adapters.targets.conftest import SECRETS
+from tests.adapters.targets.couriering import a_courier
 from tests.adapters.targets.receiver import Receiver, a_receiver
 from tests.adapters.targets.running import KnownSecrets, a_runner, claim, run_all, run_one
 
@@ -30,9 +31,18 @@ def receiver() -> Iterator[Receiver]:
         yield made
 
 
+@pytest.fixture(params=["direct", "courier"])
+def sender(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sender]:
+    """Whatever is true of one way out is true of the other."""
+    if request.param == "direct":
+        yield DirectSender(allow_private=True)
+    else:
+        with a_courier(monkeypatch) as courier:
+            yield courier.sender
+
+
 @pytest.fixture
-def sending(tmp_path: Path) -> Iterator[Runner]:
-    sender = DirectSender(allow_private=True)
+def sending(tmp_path: Path, sender: Sender) -> Iterator[Runner]:
     runner = a_runner(tmp_path, secrets=KnownSecrets(**SECRETS), sender=sender)
     yield runner
     runner.close()

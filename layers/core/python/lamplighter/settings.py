@@ -141,6 +141,16 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     allow_private_addresses: Annotated[
         bool, Meta(description="Let webhooks go to addresses inside the network.")
     ] = False
+    courier_function: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                description="Lambda function that webhooks and alerts leave by; unset: directly.",
+            ),
+        ]
+        | None
+    ) = None
     webhook_secret: Annotated[str, _secret("Signs what http targets are sent.")] | None = None
     log_bucket: (
         Annotated[str, Meta(description="S3 bucket for logs of runs; unset: data_dir.")] | None

@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from lamplighter.adapters.postgres.listing import PostgresQueryLedger
     from lamplighter.adapters.sqs.bus import SqsBus
     from lamplighter.adapters.targets.aws.clients import Clients
+    from lamplighter.adapters.targets.http.courier import CourierSender
+    from lamplighter.adapters.targets.http.sending import DirectSender
     from lamplighter.adapters.valkey.cache import ValkeyCache
     from lamplighter.adapters.valkey.client import Client
     from lamplighter.adapters.valkey.leases import ValkeyLeases
@@ -319,7 +321,6 @@ def held(given: str) -> Held:
 
 @once
 def runner() -> Runner:
-    from lamplighter.adapters.targets.http.sending import DirectSender
     from lamplighter.adapters.targets.python.handlers import Handlers
     from lamplighter.adapters.targets.registry import Registry, all_targets
 
@@ -328,11 +329,29 @@ def runner() -> Runner:
     targets = all_targets(
         handlers=Handlers(modules, modules),
         clients=_clients(),
-        sender=DirectSender(allow_private=given.allow_private_addresses),
+        sender=_sender(),
         signing_secret=held(given.webhook_secret) if given.webhook_secret else None,
     )
     limits = Limits(places=given.places, longest_seconds=given.longest_seconds)
     return Runner(Registry(targets, _default_target()), logs(), secrets(), limits)
+
+
+@once
+def _sender() -> "CourierSender | DirectSender":
+    """What takes webhooks out: this process itself, or the courier where there is no way out."""
+    if function := settings().courier_function:
+        from lamplighter.adapters.targets.http.courier import CourierSender
+
+        return CourierSender(function, _clients())
+    return messenger()
+
+
+@once
+def messenger() -> "DirectSender":
+    """What the courier itself sends with, whatever its settings say of couriers."""
+    from lamplighter.adapters.targets.http.sending import DirectSender
+
+    return DirectSender(allow_private=settings().allow_private_addresses)
 
 
 def _default_target() -> dict[str, Any]:
@@ -488,10 +507,11 @@ def recorder() -> Recorder:
 
 def _alarm() -> Alarm:
     from lamplighter.adapters.alerts.all import all_ways
-    from lamplighter.adapters.targets.http.sending import DirectSender
 
-    sender = DirectSender(allow_private=settings().allow_private_addresses)
-    return Alarm(all_ways(settings(), _clients, sender.send_alone, held))
+    # Asked for when there is something to send: most processes never alert anybody.
+    return Alarm(
+        all_ways(settings(), _clients, lambda request: _sender().send_alone(request), held)
+    )
 
 
 @once

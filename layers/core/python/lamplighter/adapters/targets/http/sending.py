@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import ssl
+import threading
 from collections.abc import Mapping
 from functools import cache
 from http.client import HTTPException
@@ -72,8 +73,31 @@ class DirectSender:
             return self._send(connection, request)
 
     def send_alone(self, request: HttpRequest) -> HttpResponse:
-        """For what belongs to no run: nobody can tell it to stop before its time is over."""
-        return self._send(self._connection(request.url), request)
+        """For what belongs to no run: nobody tells it to stop before its time is over.
+
+        Then it is cut off: one that answers a byte at a time would never let go.
+        """
+        connection = self._connection(request.url)
+        late = threading.Event()
+
+        def cut_off() -> None:
+            late.set()
+            connection.cut_off()
+
+        timer = threading.Timer(max(0.001, request.timeout_seconds), cut_off)
+        timer.daemon = True
+        timer.start()
+        try:
+            response = self._send(connection, request)
+        except TargetFailed:
+            if not late.is_set():
+                raise
+        else:
+            if not late.is_set():
+                return response
+        finally:
+            timer.cancel()
+        raise TargetFailed(f"{connection.host}:{connection.port} gave no answer: timed out")
 
     def _send(self, connection: _Guarded, request: HttpRequest) -> HttpResponse:
         try:
