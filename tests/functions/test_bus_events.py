@@ -1,7 +1,13 @@
-"""The functions that read topics and schedules, called with events exactly as AWS sends them."""
+"""The functions that read topics and schedules, called with events exactly as AWS sends them.
 
+Those of Kafka's mapping, with Valkey Streams as the bus, and those of SQS's, with moto.
+"""
+
+import base64
 import json
 from collections.abc import Iterator
+from contextlib import closing, nullcontext
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -19,37 +25,60 @@ from infra.local.valkey import Valkey
 from lamplighter import wiring
 from lamplighter.contracts.dead_letters import read_dead_letter
 from lamplighter.contracts.topics import DEAD_LETTERS
+from lamplighter.domain.errors import LedgerUnavailable
 from lamplighter.domain.ids import run_id
 from lamplighter.domain.job import Job
 from lamplighter.domain.policy import ScheduleType
 from lamplighter.domain.run import Submission, Ticket
 from lamplighter.domain.schedule import Schedule
 from lamplighter.domain.states import RunState
+from lamplighter.ports.bus import Consumer
+from tests.adapters.bus.moto_sqs import playing_sqs
+from tests.adapters.bus.play import until
 
 EVENTS = Path(__file__).parents[2] / "events"
 RUN = "019a8d2b-5a00-8c1d-9f3e-2b7a6c5d4e3f"
 
 
-def event(name: str, *replaced: tuple[str, str]) -> dict[str, Any]:
-    """A recorded event; in its base64 values these texts are replaced."""
+class Events(StrEnum):
+    """Whose mapping calls: the bus that the functions are wired with, and their recorded events."""
+
+    KAFKA = "streams"
+    SQS = "sqs"
+
+    def event(self, name: str, *replaced: tuple[str, str]) -> dict[str, Any]:
+        """A recorded event; in its values these texts are replaced."""
+        suffix = "_sqs" if self is Events.SQS else ""
+        found = event(f"{name}{suffix}")
+        for records in found.get("records", {}).values():
+            for record in records:
+                text = base64.b64decode(record["value"]).decode()
+                record["value"] = base64.b64encode(_changed(text, replaced).encode()).decode()
+        for message in found.get("Records", []):
+            message["body"] = _changed(message["body"], replaced)
+        return found
+
+
+def event(name: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((EVENTS / f"{name}.json").read_text())
-    for records in found.get("records", {}).values():
-        for record in records:
-            record["value"] = _changed(record["value"], replaced)
     return found
 
 
-def _changed(value: str, replaced: tuple[tuple[str, str], ...]) -> str:
-    import base64
-
-    text = base64.b64decode(value).decode()
+def _changed(text: str, replaced: tuple[tuple[str, str], ...]) -> str:
     for old, new in replaced:
         text = text.replace(old, new)
-    return base64.b64encode(text.encode()).decode()
+    return text
+
+
+@pytest.fixture(params=list(Events))
+def mapping(request: pytest.FixtureRequest) -> Iterator[Events]:
+    with playing_sqs() if request.param is Events.SQS else nullcontext():
+        yield request.param
 
 
 @pytest.fixture
 def cell(
+    mapping: Events,
     postgres_server: Postgres,
     valkey_server: Valkey,
     folder: Path,
@@ -62,6 +91,8 @@ def cell(
     monkeypatch.setenv("LAMPLIGHTER_CELL", f"c{uuid4().hex[:12]}")
     monkeypatch.setenv("LAMPLIGHTER_DATA_DIR", str(folder))
     monkeypatch.setenv("LAMPLIGHTER_WATCH_SECONDS", "1")
+    monkeypatch.setenv("LAMPLIGHTER_BUS", mapping.value)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     wiring.forget()
     yield
     wiring.presence().stop()
@@ -81,7 +112,7 @@ def a_due_run() -> tuple[Job, UUID]:
 
 
 @pytest.mark.usefixtures("cell")
-def test_a_job_meets_every_function_and_each_takes_aws_s_event() -> None:
+def test_a_job_meets_every_function_and_each_takes_aws_s_event(mapping: Events) -> None:
     told = migrate(event("migrate"), Context("migrate"))
     assert "job-runs.tasks.p4" in told["topics"]
     job, run = a_due_run()
@@ -89,43 +120,83 @@ def test_a_job_meets_every_function_and_each_takes_aws_s_event() -> None:
     report = watcher(event("watcher"), Context("watcher"))
     assert report["published"] == 1
 
-    answered = executor(event("executor", (RUN, str(run))), Context("executor"))
+    answered = executor(mapping.event("executor", (RUN, str(run))), Context("executor"))
     assert answered == {"batchItemFailures": []}
     assert wiring.ledger().run("default", run).state is RunState.RUNNING
 
     job_id = "019a8d2b-5a00-7c1d-9f3e-2b7a6c5d4e3f"
     answered = recorder(
-        event("recorder", (RUN, str(run)), (job_id, str(job.job_id))), Context("recorder")
+        mapping.event("recorder", (RUN, str(run)), (job_id, str(job.job_id))), Context("recorder")
     )
     assert answered == {"batchItemFailures": []}
     assert wiring.ledger().run("default", run).state is RunState.SUCCESS
 
-    answered = resolver(event("resolver", (RUN, str(run))), Context("resolver"))
+    answered = resolver(mapping.event("resolver", (RUN, str(run))), Context("resolver"))
     assert answered == {"batchItemFailures": []}
 
 
 @pytest.mark.usefixtures("cell")
 @pytest.mark.parametrize("name", ["executor", "recorder", "resolver"])
-def test_what_cannot_be_read_becomes_a_dead_letter(name: str) -> None:
+def test_what_cannot_be_read_becomes_a_dead_letter(name: str, mapping: Events) -> None:
     migrate({}, Context("migrate"))
     handler = {"executor": executor, "recorder": recorder, "resolver": resolver}[name]
 
-    answered = handler(event(name, ("{", "[")), Context(name))
+    answered = handler(mapping.event(name, ("{", "[")), Context(name))
 
     assert answered == {"batchItemFailures": []}
-    letters = wiring.bus().consumer(f"test {name}", [DEAD_LETTERS.name])
-    found = [read_dead_letter(each) for each in letters.poll(100, 10.0)]
-    letters.close()
-    assert name in {letter.function for letter in found}
+    with closing(wiring.bus().consumer(f"test {name}", [DEAD_LETTERS.name])) as letters:
+        until(lambda: name in _mourned(letters), "its letter is among the others'")
+
+
+def _mourned(letters: Consumer) -> set[str]:
+    """Which functions wrote the next letters."""
+    records = letters.poll(100, 1.0)
+    letters.commit(records)
+    return {read_dead_letter(each).function for each in records}
 
 
 @pytest.mark.usefixtures("cell")
-def test_a_run_that_is_taken_is_not_run_again() -> None:
+def test_a_run_that_is_taken_is_not_run_again(mapping: Events) -> None:
     migrate({}, Context("migrate"))
     _, run = a_due_run()
     wiring.ledger().claim("another", uuid4(), [Ticket(run, 0)])
 
-    answered = executor(event("executor", (RUN, str(run))), Context("executor"))
+    answered = executor(mapping.event("executor", (RUN, str(run))), Context("executor"))
 
     assert answered == {"batchItemFailures": []}
     assert wiring.ledger().run("default", run).executor_id == "another"
+
+
+@pytest.mark.usefixtures("cell")
+def test_what_was_accepted_meanwhile_is_written_down_by_the_recorder(mapping: Events) -> None:
+    migrate({}, Context("migrate"))
+    asked = mapping.event("recorder_requests")
+
+    assert recorder(asked, Context("recorder")) == {"batchItemFailures": []}
+
+    job = UUID("0199802a-4540-7a3c-9b21-5d6e7f809a1b")
+    assert wiring.ledger().job("default", job).name == "Daily Data Cleanup"
+
+
+@pytest.mark.usefixtures("cell")
+@pytest.mark.parametrize(
+    ("mapping", "named"),
+    [
+        (Events.KAFKA, {"partition": "dependency-events-4", "offset": 310}),
+        (Events.SQS, "059f36b4-87a3-44ab-83d2-661975830a7d"),
+    ],
+    indirect=["mapping"],
+)
+def test_without_the_ledger_everything_comes_again(
+    mapping: Events, named: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migrate({}, Context("migrate"))
+    monkeypatch.setattr(wiring.ledger(), "free_dependents", _away)
+
+    answered = resolver(mapping.event("resolver"), Context("resolver"))
+
+    assert answered == {"batchItemFailures": [{"itemIdentifier": named}]}
+
+
+def _away(*_: object) -> None:
+    raise LedgerUnavailable("for a while")

@@ -3,7 +3,8 @@
 A group knows only how far it has read. So a letter that is not chosen, but lies before one that is,
 moves to the end of the topic; those behind the last one that is wanted stay where they are. Publish
 first, commit second: a crash between the two does it twice, and whoever reads a topic of ours
-minds no message that comes twice; the other order would lose it.
+minds no message that comes twice; the other order would lose it. Where a bus settles each message
+by itself, what is not chosen stays in hand until the end, and so where it was.
 """
 
 from collections import defaultdict
@@ -17,7 +18,7 @@ import msgspec
 
 from lamplighter.contracts.dead_letters import DeadLetter, kept, read_dead_letter
 from lamplighter.contracts.topics import DEAD_LETTERS
-from lamplighter.ports.bus import Bus, Consumer, Message, Record, UnknownTopic
+from lamplighter.ports.bus import Bus, Capability, Consumer, Message, Record, UnknownTopic
 
 GROUP: Final = "redrive"
 BATCH: Final = 100
@@ -95,8 +96,11 @@ def _settle(
     if is_last:
         batch = batch[: batch.index(wanted[-1]) + 1]
     returned = _give_back(bus, wanted)
-    bus.publish([kept(each) for each in batch if each.offset not in returned])
-    consumer.commit(batch)
+    if Capability.ORDER in bus.capabilities:
+        bus.publish([kept(each) for each in batch if each.offset not in returned])
+        consumer.commit(batch)
+    else:
+        consumer.commit([each for each in batch if each.offset in returned])
     return [_told(each, wanted, returned) for each in batch]
 
 
