@@ -16,7 +16,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 # Lambda's Python has them, all but the last, which only the command line uses.
 NOT_IN_LAYER := boto3 botocore s3transfer jmespath click
-TYPED := $(wildcard layers/core/python layers/dependencies infra functions tests benchmarks)
+TYPED := $(wildcard layers/core/python layers/dependencies layers/bytecode.py infra functions tests benchmarks)
 
 .DEFAULT_GOAL := help
 .PHONY: help up test lint fmt bench synth lock clean

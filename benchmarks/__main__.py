@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import bus, idle, ledger, next_fire, queue, run_stage
+from benchmarks import bus, cold_start, idle, ledger, next_fire, queue, run_stage
 from benchmarks.report import Row, as_json, table
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
@@ -14,6 +14,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "queue": queue.measure,
     "bus": bus.measure,
     "ledger": ledger.measure,
+    "cold_start": cold_start.measure,
     "idle": idle.measure,
     "idle_kafka": idle.measure_kafka,
 }

@@ -7,9 +7,9 @@ from uuid import uuid4
 
 import pytest
 
+from infra.aws.disk import Disk, Machine
 from tests.runtime import sam
 from tests.runtime.emulated import Emulated
-from tests.runtime.machine import Disk, Machine
 
 Start = Callable[..., Emulated]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from infra.aws import assets
+from infra.aws.disk import Disk
 from infra.local.service import free_port
-from tests.runtime.machine import Disk
 
 _HOST: Final = "127.0.0.1"
 _START_SECONDS: Final = 30.0

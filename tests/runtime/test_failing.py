@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from infra.aws.disk import Disk, Machine
 from tests.runtime.conftest import Start
 from tests.runtime.emulated import FunctionFailed
-from tests.runtime.machine import Disk, Machine
 
 EVENTS = Path(__file__).parents[2] / "events"
 

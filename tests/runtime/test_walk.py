@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 
+from infra.aws.disk import Machine
 from infra.local.kafka.server import Kafka
 from infra.local.mapping import Mapped
 from infra.local.postgres import Postgres
@@ -24,7 +25,6 @@ from lamplighter.ports.bus import Message, Topic
 from lamplighter.stages.capacity import executor_group
 from tests.runtime.cell import Cell, recorded, until
 from tests.runtime.conftest import Start
-from tests.runtime.machine import Machine
 
 
 @pytest.fixture(scope="module")

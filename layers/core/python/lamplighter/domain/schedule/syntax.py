@@ -7,11 +7,12 @@ What it would accept and expand to something nobody meant is put right or refuse
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
-
-from croniter import croniter
+from typing import TYPE_CHECKING, NamedTuple
 
 from lamplighter.domain.errors import InvalidSchedule
+
+if TYPE_CHECKING:
+    from croniter import croniter
 
 
 class Field(NamedTuple):
@@ -79,6 +80,13 @@ def refuse(fix: str) -> InvalidSchedule:
     return InvalidSchedule("cron_expression", fix)
 
 
+def _croniter(text: str) -> "croniter":
+    """Imported by whoever reads an expression: most functions never do, and it takes its time."""
+    from croniter import croniter
+
+    return croniter(text, 0)
+
+
 # A hundred thousand expressions are made of a few hundred different fields.
 @lru_cache(maxsize=4096)
 def read(field: Field, text: str) -> Reading:
@@ -87,7 +95,7 @@ def read(field: Field, text: str) -> Reading:
     row = ["*"] * 5
     row[field.column] = tidy
     try:
-        parsed = croniter(" ".join(row), 0)
+        parsed = _croniter(" ".join(row))
     except (ValueError, TypeError, KeyError):
         raise refuse(f"{field.name} {text!r} is not understood; {field.fix}") from None
     plain = {str(value) for value in parsed.expanded[field.column]}
@@ -163,7 +171,7 @@ def _nickname(text: str) -> str:
     if text == "@reboot":
         raise refuse("'@reboot': a schedule has no boot; use schedule_type IMMEDIATE")
     try:
-        return " ".join(croniter(text, 0).expressions)
+        return " ".join(_croniter(text).expressions)
     except ValueError:
         raise refuse(
             f"{text!r} is not known; use @hourly, @daily, @midnight, @weekly, @monthly, @yearly "

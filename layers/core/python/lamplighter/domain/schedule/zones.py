@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from functools import lru_cache
-from importlib import resources
-from typing import NamedTuple
+from typing import IO, NamedTuple
 from zoneinfo import ZoneInfo
 
 from lamplighter.domain.errors import InvalidSchedule
@@ -120,14 +119,22 @@ def zone(name: str) -> Zone:
 @lru_cache(maxsize=1)
 def zone_names() -> frozenset[str]:
     """Every name that the pinned tz database knows."""
-    return frozenset(resources.files("tzdata").joinpath("zones").read_text("utf-8").split())
+    with _open("zones") as names:
+        return frozenset(names.read().decode().split())
 
 
 def _read(name: str) -> ZoneInfo:
     if name not in zone_names():
         raise InvalidSchedule("timezone", _advice(name))
-    with resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as rules:
+    with _open("zoneinfo", *name.split("/")) as rules:
         return ZoneInfo.from_file(rules, key=name)
+
+
+def _open(*path: str) -> IO[bytes]:
+    """A file of the tz database. Who never computes a fire need not know how to find one."""
+    from importlib import resources
+
+    return resources.files("tzdata").joinpath(*path).open("rb")
 
 
 def _advice(name: str) -> str:

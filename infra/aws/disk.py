@@ -1,4 +1,8 @@
-"""Lambda's disk: a function's zip, the layers and the runtime's own packages, and nothing else."""
+"""Lambda's disk on this machine: a zip, the layers, the runtime's own packages, and nothing else.
+
+For tests and measurements. Only the dependency layer is not the one that is shipped: it has the
+same lock, and the wheels of this machine.
+"""
 
 import importlib.metadata
 import shutil
