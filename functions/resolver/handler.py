@@ -12,6 +12,7 @@ from lamplighter.stages.resolve import resolve
 
 
 @wiring.invoked
+@wiring.spared
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda's
     """A batch of endings in; without the ledger, all of it out, to be delivered again."""
     batch = read_batch(event)
@@ -19,7 +20,7 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: 
     wiring.bury([dead_letter(record, why, "resolver") for record, why in read.unreadable])
     try:
         endings = [ending for _, ending in read.good]
-        resolve(wiring.ledger(), wiring.queue(), endings, wiring.bus())
+        resolve(wiring.ledger(), wiring.queue(), endings, wiring.bus(), tracer=wiring.tracer())
     except LedgerUnavailable:
         return wiring.answer(batch, batch.records)
     return wiring.answer(batch, [])

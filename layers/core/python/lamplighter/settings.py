@@ -174,6 +174,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     canary_seconds: Annotated[
         int, Meta(ge=0, le=86_400, description="How often the scheduler's own job fires; 0: never.")
     ] = 0
+    traces: Annotated[
+        bool, Meta(description="Trace runs from submission to completion: X-Ray, or data_dir.")
+    ] = False
+    trace_one_in: Annotated[
+        int, _at_least(1, "Of so many runs one is traced; which, its id says.")
+    ] = 1
     watch_seconds: Annotated[
         int, _at_least(1, "How long one call of the watcher lasts; two overlap.")
     ] = 75

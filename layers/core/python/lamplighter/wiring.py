@@ -28,9 +28,11 @@ from lamplighter.ports.logs import Logs
 from lamplighter.ports.queue import QueueUnavailable
 from lamplighter.ports.secrets import Held
 from lamplighter.ports.target import Secrets
+from lamplighter.ports.traces import Spans
 from lamplighter.settings import REFERENCE, InvalidSettings, Settings, load
 from lamplighter.settings import Bus as BusKind
 from lamplighter.settings import Secrets as SecretsKind
+from lamplighter.stages.aftermath import Folded
 from lamplighter.stages.alert import Alarm
 from lamplighter.stages.clock import LedgerClock, this_machine
 from lamplighter.stages.defer import Deferral
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
     from lamplighter.stages.duties import Report
     from lamplighter.stages.standing import Gauge
     from lamplighter.stages.thrift import ThriftyWatcher
+    from lamplighter.stages.trace import Tracer
     from lamplighter.stages.watch import Watcher
 
 T = TypeVar("T")
@@ -75,13 +78,16 @@ T = TypeVar("T")
 _A_MOMENT: Final = 0.1
 # The heartbeat's answer says the same for as long as the run goes on.
 _CANCELLED_FOR: Final = timedelta(hours=1)
+# Spans that wait to be sent; and how long a function waits for that before it is stopped.
+_TRACED: Final = 10_000
+_TRACE_SECONDS: Final = 1.0
 RECORDERS: Final = "recorder"
 _building: Final = threading.RLock()
 
 
 _kept: Final[list[Callable[[], None]]] = []
 # What has to leave the process before it may be frozen.
-_at_the_end: Final[list[Callable[[], None]]] = []
+_at_the_end: Final[list[Callable[[], object]]] = []
 
 
 def forget() -> None:
@@ -367,7 +373,13 @@ def work() -> Work:
     """Of one batch; its runs share the places of the process."""
     reporter = Reporter(ledger(), bus(), now=clock().now, recorder=recorder())
     return Work(
-        ledger(), reporter, runner(), worker_id=process(), now=clock().now, doubts=_doubts()
+        ledger(),
+        reporter,
+        runner(),
+        worker_id=process(),
+        now=clock().now,
+        doubts=_doubts(),
+        tracer=tracer(),
     )
 
 
@@ -436,6 +448,7 @@ def _watcher(
         report=report,
         on_renewal=on_renewal,
         gauge=_gauge() if telemetry().is_on else None,
+        tracer=tracer(),
     )
 
 
@@ -480,6 +493,7 @@ def desk() -> Desk:
         cache=cache(),
         queue=queue(),
         pools=settings().windows().keys(),
+        tracer=tracer(),
         probes={"queue": queue().counts, "bus": lambda: bus().lags(RECORDERS, [JOB_EVENTS.name])},
     )
 
@@ -499,7 +513,7 @@ def recorder() -> Recorder:
         bus(),
         cache(),
         _alarm(),
-        lambda folded: measure(telemetry(), folded),
+        _follow,
         wake=_rest().end if settings().thrifty else queue().wake,
         buried=_count_buried,
     )
@@ -520,6 +534,35 @@ def telemetry() -> Telemetry:
     made = Telemetry(to_stdout if _is_on_aws() else None, settings().cell)
     _at_the_end.append(made.flush)
     return made
+
+
+def _follow(folded: Folded) -> None:
+    """What metrics and traces learn from a batch that was recorded."""
+    measure(telemetry(), folded)
+    if (traced := tracer()) is not None:
+        traced.recorded(folded)
+
+
+@once
+def tracer() -> "Tracer | None":
+    if not settings().traces:
+        return None
+    from lamplighter.stages.outbox import Outbox
+    from lamplighter.stages.trace import Tracer
+
+    outbox = Outbox("traces", _spans().put, room=_TRACED)
+    _at_the_end.append(lambda: outbox.drain(_TRACE_SECONDS))
+    return Tracer(outbox, settings().trace_one_in)
+
+
+def _spans() -> Spans:
+    if _is_on_aws():
+        from lamplighter.adapters.traces.xray import XRaySpans
+
+        return XRaySpans(_clients())
+    from lamplighter.adapters.traces.file import FileSpans
+
+    return FileSpans(Path(settings().data_dir) / "traces.jsonl")
 
 
 def bury(letters: Sequence[Message]) -> None:

@@ -24,6 +24,7 @@ class Sender(msgspec.Struct, frozen=True):
     tenant: str
     key: str | None = None
     fingerprint: bytes | None = None
+    traceparent: str | None = None  # W3C's header, as it came
 
     def job_id(self, now: datetime, part: str = "") -> UUID:
         """With a key always the same id: a retry, on whichever path, makes no second job."""
@@ -35,7 +36,8 @@ class Sender(msgspec.Struct, frozen=True):
 
 def sender_of(request: Request) -> Sender:
     key = key_of(request)
-    return Sender(request.tenant, key, None if key is None else fingerprint(request.body))
+    print_of_body = None if key is None else fingerprint(request.body)
+    return Sender(request.tenant, key, print_of_body, request.headers.get("traceparent"))
 
 
 def key_of(request: Request) -> str | None:

@@ -46,6 +46,7 @@ class Claimed(msgspec.Struct, frozen=True, gc=False):
     timeout_seconds: int | None
     target: dict[str, Any] | None
     payload: Any
+    traceparent: str | None = None  # of this attempt, for its target, where it is traced
 
 
 class Refusal(Enum):

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 import msgspec
@@ -23,6 +23,9 @@ from lamplighter.ports.queue import Depths
 from lamplighter.stages.defer import Deferral
 from lamplighter.stages.news import settled_news, submitted_news
 from lamplighter.stages.plan import HORIZON
+
+if TYPE_CHECKING:
+    from lamplighter.stages.trace import Tracer
 
 Target = dict[str, Any]
 Calendars = Mapping[str, Calendar]
@@ -59,6 +62,7 @@ class Desk(msgspec.Struct, frozen=True):
     queue: Depths | None = None
     probes: Mapping[str, Callable[[], object]] = {}
     pools: Collection[str] | None = None
+    tracer: "Tracer | None" = None
 
     def check_pools(self, job: Job) -> None:
         if self.pools is None:

@@ -66,18 +66,19 @@ class Direct:
     def _put(self, runs: Iterable[Due]) -> None:
         self._pending.update((run.run_id, run) for run in runs)
 
-    def publish(self, now: datetime) -> int:
-        """Send what is due, the most urgent first, as far as there is room for it. How many."""
+    def publish(self, now: datetime) -> list[Ready]:
+        """Send what is due, the most urgent first, as far as there is room for it."""
         chosen = self._chosen(now)
         if not chosen:
-            return 0
-        self._bus.publish(addressed([_ready(run) for run in chosen], self._window))
+            return []
+        ready = [_ready(run) for run in chosen]
+        self._bus.publish(addressed(ready, self._window))
         for run in chosen:
             del self._pending[run.run_id]
             self._sent[run.run_id] = run.fence
         for run_id in list(self._sent)[: max(0, len(self._sent) - _MOST_REMEMBERED)]:
             del self._sent[run_id]
-        return len(chosen)
+        return ready
 
     def _chosen(self, now: datetime) -> list[Due]:
         now_ms, free = epoch_ms(now), self._window.free()

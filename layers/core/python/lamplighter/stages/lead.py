@@ -1,7 +1,7 @@
 """Lead: one term, from taking the lease to giving it up; with the queue, or without it."""
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from lamplighter.domain.run import Due
@@ -15,7 +15,7 @@ from lamplighter.stages.housekeeping import Housekeeping
 from lamplighter.stages.load import Loader, load_awake
 from lamplighter.stages.plan import HORIZON, Page, plan
 from lamplighter.stages.post import UNCALLED_SECONDS, Post
-from lamplighter.stages.tick import take_over, tick
+from lamplighter.stages.tick import take_over, tell_of, tick
 
 LEASE_TTL: Final = timedelta(seconds=1.5)
 # What is due and finds no room is looked at again after this; room is asked for no more often.
@@ -162,11 +162,14 @@ class Term:
             if self._is_owed:
                 post.report.published += take_over(post.queue, post.bus, self._lease, post.window)
                 self._is_owed = False
+            began = datetime.now(UTC)
             turn = tick(post.queue, post.bus, self._lease, post.clock.now(), post.window)
         except _BUS_AWAY as error:
             self._lost_bus(error)
             return _FAR
         post.report.published += len(turn.runs)
+        if post.tracer is not None:
+            post.tracer.published(turn.runs, began)
         pause = self._until(turn.next_due)
         if turn.more and turn.runs:
             pause = 0.0
@@ -179,13 +182,17 @@ class Term:
         post = self._post
         if post.bus_outage.lasts:
             return _FAR
-        now = post.clock.now()
+        now, began = post.clock.now(), datetime.now(UTC)
         try:
             sent = direct.publish(now)
         except _BUS_AWAY as error:
             self._lost_bus(error)
             return _FAR
-        post.report.published_directly += sent
+        post.report.published_directly += len(sent)
+        if sent:
+            tell_of(sent, self._lease.epoch)
+        if post.tracer is not None:
+            post.tracer.published(sent, began)
         return SHORTEST_SLEEP if sent else min(UNCALLED_SECONDS, self._until(direct.next_due(now)))
 
     def _lost_bus(self, error: Exception) -> None:

@@ -19,7 +19,7 @@ _LINGER_SECONDS: Final = 1.0
 class Outbox(Generic[T]):
     """`send` gets them in order, some at a time. What finds no room is dropped, and counted."""
 
-    def __init__(self, name: str, send: Callable[[list[T]], None], *, room: int) -> None:
+    def __init__(self, name: str, send: Callable[[list[T]], object], *, room: int) -> None:
         self._name = name
         self._send = send
         self._room = room

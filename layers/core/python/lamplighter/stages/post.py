@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -18,6 +18,9 @@ from lamplighter.stages.duties import Report, Rhythm
 from lamplighter.stages.outage import Outage
 from lamplighter.stages.standing import Gauge
 from lamplighter.stages.sweep import Continuity
+
+if TYPE_CHECKING:
+    from lamplighter.stages.trace import Tracer
 
 # Without the queue's channel nobody says that there is something to do.
 UNCALLED_SECONDS: Final = 0.25
@@ -75,6 +78,7 @@ class Post(msgspec.Struct, frozen=True):
     bus_outage: Outage
     announce: Callable[[Sequence[JobEvent]], None]
     gauge: Gauge | None
+    tracer: "Tracer | None"
     on_renewal: Callable[[], None]
 
 

@@ -30,6 +30,7 @@ from lamplighter.ports.queue import QueueUnavailable
 from lamplighter.ports.rollups import WorkerNote
 from lamplighter.stages.aftermath import Aftermath, Folded, seen
 from lamplighter.stages.alert import Alarm
+from lamplighter.telemetry.logs import keys, listed
 
 _log: Final = logging.getLogger("lamplighter.record")
 
@@ -77,6 +78,9 @@ class Recorder:
         answers = self._ledger.finish(outcomes) if outcomes else []
         settled = iter(answers)
         folded = Folded([seen(event, next(settled) if event.outcome else None) for event in events])
+        if outcomes:
+            ids = listed(_log, (outcome.run_id for outcome in outcomes))
+            _log.info("outcomes recorded", extra=keys(runs=len(outcomes), run_ids=ids))
         if folded.ended:
             fail_point(FailPoint.RECORD_COMMITTED)
             self._tell_dependents(folded, bus_is_away=bus_is_away)

@@ -5,8 +5,9 @@ whatever fails after it, the queue's hint for instance, loses nothing. While the
 jobs that wait for no others are written down on the bus instead (`stages/defer.py`).
 """
 
+import logging
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
@@ -38,7 +39,9 @@ from lamplighter.domain.run import Accepted, Submission
 from lamplighter.domain.target import revealed
 from lamplighter.fail_points import FailPoint, fail_point
 from lamplighter.stages.desk import Desk, Timings
+from lamplighter.telemetry.logs import keys, listed
 
+_log = logging.getLogger("lamplighter.submit")
 _ITEMS = "items"
 # Kept, but not in the ledger yet: no status of a job, since no job can be read by then.
 ACCEPTED = "ACCEPTED"
@@ -127,10 +130,19 @@ def _submit(desk: Desk, sender: Sender, drafts: Sequence[Draft], now: datetime) 
         submissions = _prepared(desk, sender, drafts, now)
     except InvalidJob as error:
         submissions = _known(desk, sender, drafts, error)
+    began = datetime.now(UTC)
     accepted = _written(desk, submissions, now)
+    if desk.tracer is not None:
+        desk.tracer.submitted(sender.traceparent, job_ids, began)
     if accepted is None:
         return Receipt(job_ids, deferred=True)
     fail_point(FailPoint.SUBMIT_COMMITTED)
+    told = keys(
+        tenant=sender.tenant,
+        job_ids=listed(_log, job_ids),
+        run_ids=listed(_log, (run.run_id for run in accepted.runs)),
+    )
+    _log.info("jobs submitted", extra=told)
     desk.tell_queue(accepted.runs, now)
     desk.tell_submitted(submissions, accepted, now)
     return Receipt(job_ids, replayed=not accepted.created and sender.key is not None)

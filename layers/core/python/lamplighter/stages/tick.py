@@ -1,5 +1,6 @@
 """Tick: publish what is due, most urgent first, as far as there is room for it."""
 
+import logging
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -10,7 +11,9 @@ from lamplighter.ports.bus import Bus, Message
 from lamplighter.ports.ledger import Lease
 from lamplighter.ports.queue import Queue, Ready, Tick
 from lamplighter.stages.capacity import Window
+from lamplighter.telemetry.logs import keys, listed
 
+_log = logging.getLogger("lamplighter.watcher")
 _POPPED_AT_ONCE = 2_000
 
 
@@ -39,6 +42,15 @@ def publish(queue: Queue, bus: Bus, lease: Lease, runs: Sequence[Ready], window:
     bus.publish(addressed(runs, window))
     fail_point(FailPoint.TICK_PUBLISHED)
     queue.published(lease.epoch, runs)
+    tell_of(runs, lease.epoch)
+
+
+def tell_of(runs: Sequence[Ready], epoch: int) -> None:
+    """In the log: these are on their way."""
+    _log.info(
+        "runs published",
+        extra=keys(epoch=epoch, runs=len(runs), run_ids=listed(_log, (r.run_id for r in runs))),
+    )
 
 
 def addressed(runs: Sequence[Ready], window: Window) -> list[Message]:

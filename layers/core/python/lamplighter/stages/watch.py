@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from lamplighter.domain.errors import LeaseLost, LedgerUnavailable
 from lamplighter.ports.bus import Bus
@@ -19,6 +19,9 @@ from lamplighter.stages.news import Announcer
 from lamplighter.stages.post import Post, Sleeper, bus_outage
 from lamplighter.stages.standing import Gauge
 from lamplighter.stages.sweep import Continuity
+
+if TYPE_CHECKING:
+    from lamplighter.stages.trace import Tracer
 
 __all__ = ["LEASE", "LEASE_TTL", "Report", "Rhythm", "Watcher"]
 
@@ -43,6 +46,7 @@ class Watcher:
         days_ahead: timedelta = timedelta(days=7),
         steady: Callable[[], float] = time.monotonic,
         gauge: Gauge | None = None,
+        tracer: "Tracer | None" = None,
         report: Report | None = None,
         on_renewal: Callable[[], None] = lambda: None,
     ) -> None:
@@ -69,6 +73,7 @@ class Watcher:
             bus_outage=bus_outage(bus, sleeper),
             announce=Announcer(bus.publish),
             gauge=gauge,
+            tracer=tracer,
             on_renewal=on_renewal,
         )
 

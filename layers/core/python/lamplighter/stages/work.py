@@ -4,8 +4,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
-from typing import Final
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
 
 import msgspec
@@ -17,6 +17,10 @@ from lamplighter.fail_points import FailPoint, fail_point
 from lamplighter.ports.ledger import Ledger
 from lamplighter.stages.report import Reporter
 from lamplighter.stages.run import Runner
+from lamplighter.telemetry.logs import keys, listed
+
+if TYPE_CHECKING:
+    from lamplighter.stages.trace import Tracer
 
 _log: Final = logging.getLogger("lamplighter.work")
 
@@ -62,12 +66,14 @@ class Work:
         now: Callable[[], datetime],
         doubts: Doubts,
         sleep: Callable[[float], None] = time.sleep,
+        tracer: "Tracer | None" = None,
     ) -> None:
         self._ledger, self._reporter, self._runner = ledger, reporter, runner
         self._worker_id = worker_id
         self._now = now
         self._doubts = doubts
         self._sleep = sleep
+        self._tracer = tracer
         self._shift = runner.shift()
         self._lock = threading.Lock()
         self._started: dict[UUID, tuple[JobEvent, UUID]] = {}
@@ -100,6 +106,7 @@ class Work:
     def _begin(
         self, claim_id: UUID, tickets: list[Ticket], claimed_all: Callable[[], None]
     ) -> Begun:
+        began = datetime.now(UTC)
         try:
             answer = self._ledger.claim(self._worker_id, claim_id, tickets)
         except LedgerUnavailable:
@@ -108,9 +115,31 @@ class Work:
         fail_point(FailPoint.CLAIM_GRANTED)
         self._runner.cancel(answer.cancelled)
         claimed_all()
-        placed = self._start(claim_id, answer.claimed) if answer.claimed else 0
+        claimed = self._tell_of(answer.claimed, claim_id, began)
+        placed = self._start(claim_id, claimed) if claimed else 0
         self._reporter.settled(answer.ended)
         return Begun(len(answer.claimed), placed, answer.refused)
+
+    def _tell_of(
+        self, claimed: Sequence[Claimed], claim_id: UUID, began: datetime
+    ) -> Sequence[Claimed]:
+        """In the log, and in traces; what is traced is told so, for its target to know."""
+        if not claimed:
+            return claimed
+        told = keys(
+            worker_id=self._worker_id,
+            claim_id=claim_id,
+            runs=len(claimed),
+            run_ids=listed(_log, (run.run_id for run in claimed)),
+        )
+        _log.info("runs claimed", extra=told)
+        tracer = self._tracer
+        if tracer is None:
+            return claimed
+        tracer.claimed(claimed, began)
+        return [
+            msgspec.structs.replace(run, traceparent=tracer.traceparent(run)) for run in claimed
+        ]
 
     def _start(self, claim_id: UUID, claimed: Sequence[Claimed]) -> int:
         self._wait_until_due(claimed)
@@ -138,6 +167,8 @@ class Work:
         with self._lock:
             told = [self._started[outcome.run_id] for outcome in outcomes]
         events = [event for event, _ in told]
+        if self._tracer is not None:
+            self._tracer.ran(zip(events, outcomes, strict=True))
         on_bus = self._reporter.ended(list(zip(events, outcomes, strict=True)), began)
         reported = self._settle(outcomes, [claim for _, claim in told], on_bus=on_bus)
         if reported:

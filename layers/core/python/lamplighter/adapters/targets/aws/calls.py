@@ -24,6 +24,8 @@ _PASSING: Final = frozenset(
 )  # fmt: skip
 _HOPELESS: Final = (ParamValidationError, NoRegionError)
 
+_MOST_ATTRIBUTES: Final = 10
+
 # AWS calls cannot be cut short; one that is told to stop is left behind soon.
 PATIENCE: Final = 1.0
 
@@ -51,14 +53,15 @@ def code_of(error: ClientError) -> str:
 
 
 def about(run: Claimed) -> dict[str, str]:
-    """What a receiver needs to do its work exactly once."""
-    return {
+    """What a receiver needs to do its work exactly once; and to go on with its trace."""
+    told = {
         "run_id": str(run.run_id),
         "job_id": str(run.job_id),
         "fence": str(run.fence),
         "attempt": str(run.attempt),
         "fire_at": fire_of(run.run_id).isoformat(timespec="milliseconds"),
     }
+    return told if run.traceparent is None else {**told, "traceparent": run.traceparent}
 
 
 def introduced(run: Claimed) -> str:
@@ -77,9 +80,14 @@ def as_json(value: Any) -> str:
 
 
 def attributes(run: Claimed, own: dict[str, str]) -> dict[str, dict[str, str]]:
-    """Message attributes, of which SQS takes ten: four of ours beside six of the job's."""
+    """Message attributes, of which SQS takes ten: four of ours beside six of the job's.
+
+    A trace is told of where there is still room.
+    """
     ours = about(run)
     del ours["fire_at"]
+    if len(own | ours) > _MOST_ATTRIBUTES:
+        ours.pop("traceparent", None)
     return {
         name: {"DataType": "String", "StringValue": value} for name, value in (own | ours).items()
     }

@@ -108,6 +108,8 @@ def _overrides(spec: EcsSpec, run: Claimed) -> dict[str, Any]:
     if run.payload is not None and len(payload) <= _LARGEST_PAYLOAD:
         told["PAYLOAD"] = payload
     variables = [{"name": f"LAMPLIGHTER_{name}", "value": value} for name, value in told.items()]
+    if run.traceparent is not None:
+        variables.append({"name": "TRACEPARENT", "value": run.traceparent})
     overrides: dict[str, Any] = {"name": spec.container, "environment": variables}
     return overrides | ({"command": list(spec.command)} if spec.command else {})
 

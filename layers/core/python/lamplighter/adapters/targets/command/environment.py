@@ -26,6 +26,8 @@ def environment_of(run: Claimed) -> dict[str, str]:
         "LAMPLIGHTER_ATTEMPT": str(run.attempt),
         "LAMPLIGHTER_FIRE_AT": fire_of(run.run_id).isoformat(timespec="milliseconds"),
     }
+    if run.traceparent is not None:
+        told["TRACEPARENT"] = run.traceparent
     payload = encoded(run.payload)
     if payload and len(payload) <= LARGEST_PAYLOAD_VARIABLE:
         told["LAMPLIGHTER_PAYLOAD"] = payload.decode()

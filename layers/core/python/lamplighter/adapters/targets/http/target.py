@@ -53,7 +53,7 @@ class HttpTarget:
         headers |= {
             name.lower(): _value(name, value, context) for name, value in spec.headers.items()
         }
-        headers |= _about(run)
+        headers |= about(run)
         headers |= signed_headers(secret, str(run.run_id), int(time.time()), body)
         return HttpRequest(spec.method, spec.url, headers, body, context.remaining(), KEPT_BYTES)
 
@@ -86,8 +86,9 @@ def _body(spec: HttpSpec, payload: Any) -> tuple[bytes, dict[str, str]]:
     return msgspec.json.encode(given), {"content-type": "application/json"}
 
 
-def _about(run: Claimed) -> dict[str, str]:
-    return {
+def about(run: Claimed) -> dict[str, str]:
+    traced = {} if run.traceparent is None else {"traceparent": run.traceparent}
+    return traced | {
         "idempotency-key": str(run.run_id),
         "lamplighter-run-id": str(run.run_id),
         "lamplighter-job-id": str(run.job_id),
