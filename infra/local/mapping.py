@@ -170,7 +170,7 @@ def mapped(function: str, pool: str) -> Mapped:
         "recorder": (JOB_EVENTS.name, JOB_REQUESTS.name, WORKER_EVENTS.name),
         "resolver": (DEPENDENCY_EVENTS.name,),
     }[function]
-    return Mapped(function, function, topics)
+    return Mapped(function, function, topics, batch=4_000)
 
 
 _WARM: Final[dict[str, Callable[[], object]]] = {

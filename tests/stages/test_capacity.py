@@ -88,6 +88,38 @@ def test_what_fills_the_window_goes_out_in_batches_as_large_as_a_partition_may_h
     assert world.window.place(runs(40)) == [1] * 20 + [2] * 20
 
 
+def test_a_large_window_opens_no_further_than_the_pool_keeps_pace() -> None:
+    world = World(default=10_000)
+    assert world.window.free() == {"default": 2_000}
+    consumer = world.bus.consumer(GROUP, [P2])
+    for _ in range(20):  # 2,000 in a tenth of a second, again and again
+        world.publish(*world.window.place(runs(2_000)))
+        consumer.commit(consumer.poll(2_000, 1.0))
+        world.now += 0.1
+        world.window.free()
+    assert 9_900 <= world.window.free()["default"] <= 10_000
+
+    world.publish(*world.window.place(runs(10)))  # and these take their time
+    world.ticks(2.0)
+    assert world.window.free() == {"default": 1_990}
+
+
+def test_runs_that_are_quick_go_out_in_larger_batches() -> None:
+    world = World(default=2_000)
+    consumer = world.bus.consumer(GROUP, [P2])
+    first = world.window.place(runs(2_000))
+    for _ in range(20):
+        world.now += 0.1
+        world.window.free()
+        world.publish(*world.window.place(runs(2_000)))
+        consumer.commit(consumer.poll(2_000, 1.0))
+    world.now += 0.1
+    later = world.window.place(runs(2_000))
+
+    assert sorted(first.count(n) for n in set(first)) == [500, 500, 500, 500]
+    assert min(later.count(n) for n in set(later)) > 600
+
+
 def test_each_class_and_pool_has_partitions_of_its_own() -> None:
     world = World(default=100, tasks=100)
     some = [*runs(1, priority=1), *runs(1, priority=9), *runs(1, "tasks"), *runs(2, priority=1)]

@@ -2,8 +2,9 @@
 
 Priority binds late: what waits for a place waits in the sorted sets, where a more urgent run can
 still pass it, and not in a topic. So each pool has a window, and what its group has not yet
-committed fills it: runs that lie in the topic, and those that an executor is busy with. A partition
-is handled by one executor at a time, so a run goes where nobody is busy and nothing waits.
+committed fills it: runs that lie in the topic, and those that an executor is busy with. A window
+that is large is opened only as far as the pool's pace fills it. A partition is handled by one
+executor at a time, so a run goes where nobody is busy and nothing waits.
 """
 
 import time
@@ -19,6 +20,11 @@ from lamplighter.stages.partitions import Partitions
 # A leader has a lease to renew: no answer by then counts as none, and the next try can wait.
 _PATIENCE_SECONDS: Final = 0.5
 _AWAY_SECONDS: Final = 1.0
+# So many may be on the bus however slow the pool; more only while it does that much in a moment.
+_ALWAYS: Final = 2_000
+_AHEAD_SECONDS: Final = 0.5
+# A batch that takes an executor about this long costs little beside its runs, and delays nobody.
+_BATCH_SECONDS: Final = 0.05
 
 
 class Window:
@@ -44,7 +50,7 @@ class Window:
         """Places left in each pool."""
         for pool in self._pools.values():
             self._look(pool)
-        return {name: max(0, pool.size - pool.unfinished()) for name, pool in self._pools.items()}
+        return {name: max(0, pool.room() - pool.unfinished()) for name, pool in self._pools.items()}
 
     def place(self, runs: Sequence[Ready]) -> list[int | None]:
         """A partition for each of these, which are unfinished from here on.
@@ -67,11 +73,11 @@ class Window:
             return
         topics = list(pool.topics.values())
         try:
-            pool.learn(self._bus.lags(pool.group, topics, seconds=_PATIENCE_SECONDS))
+            lags = self._bus.lags(pool.group, topics, seconds=_PATIENCE_SECONDS)
         except BusUnavailable:  # what was known still counts; publishing will say that it is away
             self._ask_next = self._steady() + _AWAY_SECONDS
         else:
-            pool.asked_at = self._steady()
+            pool.learn(lags, self._steady())
 
 
 class _Pool:
@@ -82,27 +88,41 @@ class _Pool:
         self.asked_at = float("-inf")
         self._partitions = {job_class: Partitions() for job_class in JobClass}
         self._somewhere = 0
+        self._pace = 0.0  # runs that it finishes in a second
+
+    def room(self) -> int:
+        """How many may be on the bus now."""
+        return min(self.size, max(_ALWAYS, int(self._pace * _AHEAD_SECONDS)))
 
     def unfinished(self) -> int:
         return self._somewhere + sum(each.unfinished() for each in self._partitions.values())
 
-    def learn(self, lags: Mapping[Place, int]) -> None:
-        self._somewhere = 0
+    def learn(self, lags: Mapping[Place, int], now: float) -> None:
+        before, self._somewhere = self.unfinished(), 0
         for job_class, topic in self.topics.items():
             places = sorted(place for place in lags if place[0] == topic)
             self._partitions[job_class].learn([lags[place] for place in places])
+        pace = max(0, before - self.unfinished()) / max(0.001, now - self.asked_at)
+        # Batches end in bursts: a moment in which none did says little.
+        self._pace = max(pace, 0.75 * self._pace)
+        self.asked_at = now
 
     def take(self, job_class: JobClass, runs: int) -> Sequence[int | None]:
         partitions = self._partitions[job_class]
-        # More is due than there is room for: a batch costs its executor the less, the larger it is.
-        # No larger than a partition's part of the room, so that all of them have work.
-        is_full = self.unfinished() + runs >= self.size
-        chosen = partitions.take(
-            runs, max(1, self.size // len(partitions)) if is_full and len(partitions) else 1
-        )
+        is_full = self.unfinished() + runs >= self.room()
+        chosen = partitions.take(runs, self._together(len(partitions), is_full=is_full))
         if not chosen:
             self._somewhere += runs
         return chosen or [None] * runs
+
+    def _together(self, partitions: int, *, is_full: bool) -> int:
+        """How large to make batches: the larger, the less each run costs, if all of it is quick.
+
+        Where more is due than there is room for, all executors have work if each partition gets its
+        part of the room; where less is, if each gets one run.
+        """
+        part = self.room() // max(1, partitions) if is_full else 1
+        return max(1, part, int(self._pace * _BATCH_SECONDS))
 
 
 def _by_topic(runs: Sequence[Ready]) -> dict[tuple[str, JobClass], list[int]]:
