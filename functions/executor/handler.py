@@ -17,6 +17,7 @@ _MARGIN_SECONDS = 10.0
 
 
 @wiring.invoked
+@wiring.spared
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """A batch of runs in; out those that found no place, to be delivered again."""
     if wiring.runner().exhausted:

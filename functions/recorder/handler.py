@@ -12,6 +12,7 @@ from lamplighter.stages.requests import persist
 
 
 @wiring.invoked
+@wiring.spared
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda's
     """A batch of events in; without the ledger, all of it out, to be delivered again."""
     batch = read_batch(event)

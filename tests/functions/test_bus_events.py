@@ -198,5 +198,27 @@ def test_without_the_ledger_everything_comes_again(
     assert answered == {"batchItemFailures": [{"itemIdentifier": named}]}
 
 
+@pytest.mark.usefixtures("cell")
+@pytest.mark.parametrize("mapping", [Events.SQS], indirect=True)
+def test_a_message_that_breaks_its_function_is_put_aside_after_a_few_tries(
+    mapping: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migrate({}, Context("migrate"))
+    monkeypatch.setattr(wiring.ledger(), "free_dependents", _broken)
+    sent = mapping.event("resolver")
+    [message] = sent["Records"]
+
+    assert resolver(sent, Context("resolver"))["batchItemFailures"] != []
+    message["attributes"]["ApproximateReceiveCount"] = "3"
+    assert resolver(sent, Context("resolver")) == {"batchItemFailures": []}
+
+    with closing(wiring.bus().consumer("redrive", [DEAD_LETTERS.name])) as letters:
+        until(lambda: _mourned(letters) == {"resolver"}, "its letter")
+
+
+def _broken(*_: object) -> None:
+    raise RuntimeError("for good")
+
+
 def _away(*_: object) -> None:
     raise LedgerUnavailable("for a while")

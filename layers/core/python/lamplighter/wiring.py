@@ -45,6 +45,7 @@ from lamplighter.stages.reach import Reach
 from lamplighter.stages.record import Recorder
 from lamplighter.stages.report import Reporter
 from lamplighter.stages.run import Limits, Runner
+from lamplighter.stages.spare import Spare
 from lamplighter.stages.work import Doubts, Work
 from lamplighter.telemetry import Telemetry, to_stdout
 from lamplighter.telemetry.logs import told_in_every_line, write_json
@@ -127,6 +128,19 @@ def invoked(handler: Callable[[dict[str, Any], Any], T]) -> Callable[[dict[str, 
             flush()
 
     return invoke
+
+
+def spared(
+    handler: Callable[[dict[str, Any], Any], dict[str, Any]],
+) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
+    """Around a handler that mappings call: a message that breaks it takes no other along."""
+    spare = Spare(handler.__module__.split(".")[1], handler, bury=bury, answer=answer)
+
+    @wraps(handler)
+    def handle(event: dict[str, Any], context: Any) -> dict[str, Any]:
+        return spare(event, context)
+
+    return handle
 
 
 def flush() -> None:
