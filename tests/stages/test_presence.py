@@ -99,3 +99,35 @@ def test_coming_and_going_is_told() -> None:
     assert b"worker.registered" in came.value
     assert b"worker.stopped" in went.value
     assert place.verdict() is Verdict.CANCELLED
+
+
+def thrifty(place: Workplace, cache: MemoryCache) -> Presence:
+    return Presence(
+        place.ledger,
+        cache,
+        place.bus,
+        place.runner,
+        worker_id="thrifty",
+        pool="default",
+        now=place.ledger.now,
+        thrifty=True,
+    )
+
+
+def test_a_thrifty_worker_with_a_run_says_in_the_ledger_that_it_lives() -> None:
+    place = Attended()
+
+    thrifty(place, place.cache).look()
+
+    assert "thrifty" in place.ledger._books.workers
+    place.runner.cancel([place.message.run_id])
+    assert place.verdict() is Verdict.CANCELLED
+
+
+def test_an_idle_thrifty_worker_leaves_the_ledger_alone() -> None:
+    place, cache = Workplace(), MemoryCache()
+
+    thrifty(place, cache).look()
+
+    assert "thrifty" not in place.ledger._books.workers
+    assert cache.worker_statuses(["thrifty"])

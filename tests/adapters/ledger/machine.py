@@ -195,7 +195,7 @@ class Alike(RuleBasedStateMachine):
     def plan(self, pages: int) -> None:
         until = self.base + 3 * HOUR
         for _ in range(pages):
-            self.ask(lambda ledger: _plan(ledger, until))
+            self.ask(lambda ledger: plan_all(ledger, until))
 
     @invariant()
     def all_know_the_same(self) -> None:
@@ -217,7 +217,7 @@ def _answer(call: Callable[[Ledger], object], ledger: Ledger) -> object:
         return error
 
 
-def _plan(ledger: Ledger, until: datetime) -> object:
+def plan_all(ledger: Ledger, until: datetime) -> object:
     lease = ledger.acquire_lease("watcher", uuid4().hex, A_MINUTE)
     assert lease is not None
     planned = [

@@ -7,12 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psycopg
 import pytest
 from psycopg import Cursor, errors
 
 from infra.local.postgres import Postgres
-from lamplighter.adapters.postgres.database import Bounds, Database, Moved, Row
+from lamplighter.adapters.postgres.database import THRIFTY, Bounds, Database, Moved, Row
 from lamplighter.adapters.postgres.ledger import PostgresLedger
 from lamplighter.adapters.postgres.migrate import migrate
 from lamplighter.domain.errors import LedgerUnavailable
@@ -245,3 +246,50 @@ def test_a_server_that_restarts_between_two_calls_costs_one_error(folder: Path) 
     with Postgres(folder, settings=FAST, port=port):
         assert _failures(database, 10) <= 1
         database.close()
+
+
+def test_whoever_lets_go_leaves_no_connection_and_can_come_back(url: str, conn: Conn) -> None:
+    database = Database(url)
+    pid = backend(database)
+    assert is_there(conn, pid)
+
+    assert database.let_go()
+
+    wait_until(lambda: not is_there(conn, pid), "the session has ended")
+    assert not database.let_go(), "nobody has asked for one since"
+    assert backend(database) != pid
+    database.close()
+
+
+def test_a_connection_in_use_is_let_go_when_it_is_given_back(url: str, conn: Conn) -> None:
+    database = Database(url)
+
+    def work(cursor: Cursor[Row]) -> int:
+        database.let_go()
+        return int(cursor.execute("SELECT pg_backend_pid()").fetchall()[0][0])
+
+    pid = database.run(work)
+
+    wait_until(lambda: not is_there(conn, pid), "the session has ended")
+    database.close()
+
+
+def test_the_server_ends_the_sessions_of_a_thrifty_process_that_is_frozen(
+    url: str, conn: Conn
+) -> None:
+    habits = msgspec.structs.replace(THRIFTY, idle_session_seconds=1)
+    database = Database(url, habits=habits)
+
+    pid = backend(database)
+
+    wait_until(lambda: not is_there(conn, pid), "the session has ended")
+    database.close()
+
+
+def backend(database: Database) -> int:
+    return int(database.statement(b"SELECT pg_backend_pid()", {})[0][0])
+
+
+def is_there(conn: Conn, pid: int) -> bool:
+    asked = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = %s)"
+    return bool(conn.execute(asked, [pid]).fetchall()[0][0])

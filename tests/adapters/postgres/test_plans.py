@@ -19,6 +19,7 @@ SMALL = {"ledger_bounds", "leases", "pg_inherits", "pg_class"}
 # Those that may read more than what they were asked for, and why. All others may not.
 READS_WHOLE_TABLE = {
     "claim.forget_workers": "the sweep, every few seconds: a row per worker",
+    "claim.is_any_running": "who would rest, once a second: a row per batch that runs",
     "claim.forget_done_claims": "the sweep: a row per batch that runs or has just run",
     "claim.forget_unused_keys": "the sweep: a row per key in use and per place in line",
     "partitions.forget_attempts": "retires a day of them at a time, the oldest there are",
@@ -27,6 +28,7 @@ READS_WHOLE_TABLE = {
 READS_OTHER_DAYS = {
     "change.awaited_runs": "who waits for a coming run may have done so for a week: a probe a day",
     "change.open_runs": "a job's open runs may lie at any fire: an index probe per day",
+    "claim.is_any_running": "what runs may be of any day: looked up by its own id",
     "graph.blocked_runs": "a blocked run may have waited for a week: a probe per day since",
     "graph.fires_of_jobs": "a job that fires once may have done so on any day: a probe each",
     "graph.latest_successes": "the newest success may be days old: a probe per day, newest first",

@@ -102,6 +102,7 @@ class Tour:
         [run] = [each.run_id for each in swept if each.state is RunState.HELD]
         self.ledger.decide_held(TENANT, run, RunState.SUCCESS)
         self.ledger.forget_workers(timedelta(seconds=15))
+        self.ledger.is_any_running()
         self._conn.execute(_OVERDUE)
         self.ledger.settle_overdue()
 
