@@ -34,4 +34,4 @@ api = Api(
 @wiring.invoked
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda's
     """An API Gateway event in, its answer out."""
-    return api.answer(event, wiring.desk)
+    return api.answer(event, wiring.desk, wiring.tenant_claim)

@@ -22,10 +22,11 @@ api = Api(
         "POST /runs/{run_id}/decide": decide.post_decide,
         "PUT /calendars/{name}": calendars.put_calendar,
     },
+    writes=True,
 )
 
 
 @wiring.invoked
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda's
     """An API Gateway event in, its answer out."""
-    return api.answer(event, wiring.desk)
+    return api.answer(event, wiring.desk, wiring.tenant_claim)

@@ -55,6 +55,22 @@ def test_when_nobody_answers_it_says_where_it_looked() -> None:
     assert f"Nothing answers at {url} (Connection refused). Is `make up` running?" in done.stderr
 
 
+def test_the_key_in_the_variable_is_shown_to_the_api(world: Served, url: str) -> None:
+    _type("list", "--url", url, LAMPLIGHTER_API_KEY="lamp_hush")
+    _type("list", "--url", url)
+
+    assert [each.get("Authorization") for each in world.headers] == ["Bearer lamp_hush", None]
+
+
+def test_a_gateway_that_wants_a_key_is_understood() -> None:
+    refusal = {"headers": {"content-type": "application/json"}, "body": '{"message":"Forbidden"}'}
+    with serving(lambda *_: {"statusCode": 403, **refusal}) as url:
+        done = _type("list", "--url", url)
+
+    assert done.exit_code == 1
+    assert "LAMPLIGHTER_API_KEY" in done.stderr
+
+
 def test_somebody_else_at_that_address_is_told_apart() -> None:
     page = {"statusCode": 200, "headers": {"content-type": "text/html"}, "body": "<html>"}
     with serving(lambda *_: page) as url:

@@ -26,6 +26,18 @@ def test_without_an_authorizer_everybody_is_the_default_tenant() -> None:
         assert request_of(event).tenant == "default"
 
 
+def test_the_tenant_is_what_the_authorizer_says_of_whatever_kind_it_is() -> None:
+    event = recorded("submit_jwt")
+    assert request_of(event).tenant == "acme"
+    assert request_of(event, "sub").tenant == "robot"
+    assert request_of(event, "https://claims.example/tenant").tenant == "default"
+    event["requestContext"]["authorizer"]["jwt"]["claims"]["tenant"] = ["acme"]
+    assert request_of(event).tenant == "default"
+    event["requestContext"]["authorizer"] = {"jwt": {"claims": None}}
+    assert request_of(event).tenant == "default"
+    assert request_of(recorded("submit_iam")).tenant == "default"
+
+
 def test_names_of_headers_are_read_in_any_case() -> None:
     event = recorded("submit")
     event["headers"] = {"Content-TYPE": "application/json", "IDEMPOTENCY-key": "k"}

@@ -41,6 +41,7 @@ def test_a_handler_is_short(module: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("name", "status"),
     [("submit", 201), ("submit_base64", 201), ("submit_authorized", 201),
+     ("submit_jwt", 201), ("submit_iam", 201),
      ("query", 200), ("query_preview", 200)],
 )  # fmt: skip
 def test_a_recorded_event_is_answered(
@@ -67,6 +68,32 @@ def test_a_tenant_sees_its_own_jobs_only(call: Client) -> None:
     assert call("POST", f"/jobs/{job_id}/runNow", tenant="umbrella").status == 404
     assert call("GET", "/jobs", tenant="umbrella").body["jobs"] == []
     assert len(call("GET", "/jobs", tenant="acme").body["jobs"]) == 1
+
+
+def test_a_tokens_claim_names_the_tenant_as_the_settings_say(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wiring, "desk", lambda: world.desk)
+    monkeypatch.setenv("LAMPLIGHTER_JWT_TENANT_CLAIM", "sub")
+    wiring.forget()
+
+    job_id = read(submit.handler(recorded("submit_jwt"), None)).body["job_id"]
+
+    wiring.forget()
+    assert world.call("GET", f"/jobs/{job_id}", tenant="robot").status == 200
+    assert world.call("GET", f"/jobs/{job_id}", tenant="acme").status == 404
+
+
+def test_a_reader_only_looks(world: World) -> None:
+    event = recorded("submit_authorized")
+    asked = recorded("query") | {"rawPath": "/jobs"}
+    for each in (event, asked):
+        each["requestContext"]["authorizer"] = {"lambda": {"tenant": "acme", "role": "reader"}}
+
+    refused = world.call.send(event)
+
+    assert (refused.status, refused.error["code"]) == (403, "role_too_low")
+    assert world.call.send(asked).body["jobs"] == []
 
 
 def test_an_unknown_path_and_a_wrong_method_are_told_apart(call: Client) -> None:

@@ -114,5 +114,11 @@ def test_every_command_has_a_section_and_every_section_a_command() -> None:
 
 @pytest.mark.parametrize("name", cli.main.list_commands(CONTEXT))
 def test_a_section_tells_of_every_option_of_its_command_and_of_no_other(name: str) -> None:
-    options = [each for each in _command(name).params if isinstance(each, click.Option)]
+    options = [each for each in _params(_command(name)) if isinstance(each, click.Option)]
     assert _options_on_page(name) == {option.opts[0] for option in options}
+
+
+def _params(command: click.Command) -> list[click.Parameter]:
+    """Its own; of a group, those of all its commands."""
+    commands = command.commands.values() if isinstance(command, click.Group) else [command]
+    return [param for each in commands for param in each.params]

@@ -105,6 +105,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         ]
         | None
     ) = None
+    api_key: (
+        Annotated[str, _secret_url("^lamp_", "What the command line shows to the API.")] | None
+    ) = None
+    jwt_tenant_claim: Annotated[
+        str, Meta(min_length=1, description="Claim of a token that names its tenant.")
+    ] = "tenant"
     log_level: Annotated[LogLevel, Meta(description="debug, info, warning or error.")] = (
         LogLevel.INFO
     )

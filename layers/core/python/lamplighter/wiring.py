@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from lamplighter.adapters.aws_identity.secrets import KeptSecrets
     from lamplighter.adapters.kafka.config import TokenProvider
     from lamplighter.adapters.postgres.address import Address
+    from lamplighter.adapters.postgres.api_keys import PostgresApiKeys
     from lamplighter.adapters.postgres.listing import PostgresQueryLedger
     from lamplighter.adapters.sqs.bus import SqsBus
     from lamplighter.adapters.targets.aws.clients import Clients
@@ -66,8 +67,10 @@ if TYPE_CHECKING:
     from lamplighter.adapters.valkey.queue import ValkeyQueue
     from lamplighter.adapters.valkey.rest import ValkeyRest
     from lamplighter.stages.attend import Worker
+    from lamplighter.stages.authorize import Authorizer
     from lamplighter.stages.capacity import Window
     from lamplighter.stages.duties import Report
+    from lamplighter.stages.keyring import Keyring
     from lamplighter.stages.standing import Gauge
     from lamplighter.stages.thrift import ThriftyWatcher
     from lamplighter.stages.trace import Tracer
@@ -484,6 +487,32 @@ def _gauge() -> "Gauge":
 @once
 def _reach() -> Reach:
     return Reach()
+
+
+@once
+def api_keys() -> "PostgresApiKeys":
+    from lamplighter.adapters.postgres.api_keys import PostgresApiKeys
+    from lamplighter.adapters.postgres.database import Database
+
+    return PostgresApiKeys(Database(database(), max_size=2))
+
+
+@once
+def authorizer() -> "Authorizer":
+    from lamplighter.stages.authorize import Authorizer
+
+    return Authorizer(api_keys(), cache(), _reach(), this_machine)
+
+
+def keyring() -> "Keyring":
+    from lamplighter.stages.keyring import Keyring
+
+    return Keyring(api_keys(), cache() if settings().valkey_url else None)
+
+
+def tenant_claim() -> str:
+    """Asked for by each request: a setting that is wrong is then told as any other."""
+    return settings().jwt_tenant_claim
 
 
 @once

@@ -14,6 +14,8 @@ from lamplighter.cli.tables import plain
 REFUSED: Final = 1
 UNREACHABLE: Final = 3
 _ANSWER_SECONDS: Final = 60.0
+# Said by the gateway, in words of its own.
+_NOT_LET_IN: Final = {http.client.UNAUTHORIZED, http.client.FORBIDDEN}
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -46,8 +48,9 @@ class Unreachable(click.ClickException):
 
 
 class Api:
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, key: str | None = None) -> None:
         self._parts = _address(url)
+        self._key = key
         self.url = self._parts.geturl().rstrip("/")
 
     def get(self, path: str, **query: Any) -> Answer:
@@ -74,6 +77,8 @@ class Api:
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
         sent = {"Accept": "application/json", **(headers or {})}
+        if self._key:
+            sent["Authorization"] = f"Bearer {self._key}"
         data = None
         if body is not None:
             data = json.dumps(body).encode()
@@ -137,6 +142,12 @@ def _address(url: str) -> SplitResult:
 
 def _refusal(answer: Answer) -> Refused:
     error = answer.body.get("error") if isinstance(answer.body, dict) else None
+    if not isinstance(error, dict) and answer.status in _NOT_LET_IN:
+        return Refused(
+            f"The API lets nobody in without a key that it knows (status {answer.status}). "
+            "LAMPLIGHTER_API_KEY is where to put yours.",
+            status=answer.status,
+        )
     if not isinstance(error, dict):
         return Refused(f"The answer was status {answer.status}.", status=answer.status)
     lines = [str(error.get("message", ""))]

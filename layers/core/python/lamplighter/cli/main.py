@@ -22,6 +22,7 @@ _EXPLAIN: Final = "Say in one sentence why a job or run has not run, will not ru
 OWN: Final = {
     "cancel": Own("change:cancel", "Cancel a job and all of its runs, or one run."),
     "explain": Own("look:explain", _EXPLAIN),
+    "keys": Own("keys:keys", "Make, list and revoke the API's keys."),
     "list": Own("look:list_jobs", "List jobs, newest first."),
     "logs": Own("logs:logs", "Print what a run printed; of a job, its latest run."),
     "pause": Own("change:pause", "Skip a job's fires until it is resumed."),

@@ -1,5 +1,6 @@
 """What every command that asks the API has in common: where to ask, and how to show it."""
 
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import wraps
@@ -67,7 +68,8 @@ def asks(command: F) -> F:
     def with_session(
         *args: Any, url: str | None, data: str | None, as_json: bool, utc: bool, **kwargs: Any
     ) -> Any:
-        session = Session(Api(api_url(url, data)), as_json, utc)
+        key = os.environ.get("LAMPLIGHTER_API_KEY")
+        session = Session(Api(api_url(url, data), key), as_json, utc)
         return command(session, *args, **kwargs)
 
     return with_session  # type: ignore[return-value]

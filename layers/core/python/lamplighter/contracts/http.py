@@ -15,6 +15,7 @@ from lamplighter.domain.errors import JobNotFound, RunNotFound
 from lamplighter.domain.job import DEFAULT_TENANT
 
 JSON: Final = "application/json"
+TENANT: Final = "tenant"
 _BASE64_GROWTH: Final = 4 / 3
 _NOT_FOUND: Final = {"job_id": JobNotFound, "run_id": RunNotFound}
 
@@ -24,8 +25,15 @@ class _Http(msgspec.Struct):
     path: str = ""
 
 
+class _Jwt(msgspec.Struct):
+    claims: dict[str, Any] | None = None
+
+
 class _Authorizer(msgspec.Struct):
+    """Of our own function, or the gateway's of tokens. IAM says who, and nothing of tenants."""
+
     lambda_: dict[str, Any] | None = msgspec.field(name="lambda", default=None)
+    jwt: _Jwt | None = None
 
 
 class _Context(msgspec.Struct, rename="camel"):
@@ -55,6 +63,7 @@ class Request(msgspec.Struct, frozen=True):
     query: Mapping[str, str] = {}
     body: bytes = b""
     tenant: str = DEFAULT_TENANT
+    role: str | None = None  # none: whoever let them in set no bounds
     request_id: str = ""
     params: Mapping[str, str] = {}
 
@@ -88,7 +97,7 @@ class Response(msgspec.Struct, frozen=True):
     headers: Mapping[str, str] = {}
 
 
-def request_of(event: Mapping[str, Any]) -> Request:
+def request_of(event: Mapping[str, Any], tenant_claim: str = TENANT) -> Request:
     """Read an event. Whatever the authorizer says of the tenant is believed, nothing else is."""
     read = msgspec.convert(event, _Event)
     context = read.request_context
@@ -98,7 +107,8 @@ def request_of(event: Mapping[str, Any]) -> Request:
         headers={name.lower(): value for name, value in read.headers.items()},
         query=read.query_string_parameters or {},
         body=_body(read),
-        tenant=_tenant(context.authorizer),
+        tenant=_tenant(context.authorizer, tenant_claim),
+        role=_said(context.authorizer.lambda_, "role") if context.authorizer else None,
         request_id=context.request_id,
     )
 
@@ -111,9 +121,16 @@ def _path(raw: str, stage: str) -> str:
     return path.encode(errors="replace").decode().rstrip("/") or "/"
 
 
-def _tenant(authorizer: _Authorizer | None) -> str:
-    told = (authorizer.lambda_ or {}).get("tenant") if authorizer else None
-    return told if isinstance(told, str) and told else DEFAULT_TENANT
+def _tenant(authorizer: _Authorizer | None, claim: str) -> str:
+    if authorizer is None:
+        return DEFAULT_TENANT
+    claims = authorizer.jwt.claims if authorizer.jwt else None
+    return _said(authorizer.lambda_, TENANT) or _said(claims, claim) or DEFAULT_TENANT
+
+
+def _said(context: Mapping[str, Any] | None, name: str) -> str | None:
+    told = (context or {}).get(name)
+    return told if isinstance(told, str) and told else None
 
 
 def _body(event: _Event) -> bytes:

@@ -9,17 +9,19 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from lamplighter.contracts.http import Request, Response, answer_of, request_of
+from lamplighter.contracts.http import TENANT, Request, Response, answer_of, request_of
 from lamplighter.contracts.http_errors import (
     INTERNAL,
     MethodNotAllowed,
     NoSuchRoute,
+    RoleTooLow,
     code_of,
     error_body,
     error_headers,
     internal_error,
     status_of,
 )
+from lamplighter.domain.api_key import Role
 from lamplighter.domain.errors import LamplighterError
 from lamplighter.telemetry.logs import keys
 
@@ -42,29 +44,43 @@ class Route(msgspec.Struct, frozen=True):
 class Api(Generic[D]):
     """A table of routes. Its endpoints get what they work with, and the request."""
 
-    def __init__(self, function: str, routes: Mapping[str, Endpoint[D]]) -> None:
+    def __init__(
+        self, function: str, routes: Mapping[str, Endpoint[D]], *, writes: bool = False
+    ) -> None:
         self._function = function
+        self._writes = writes
         self.routes = [_route(name, endpoint) for name, endpoint in routes.items()]
 
-    def answer(self, event: Mapping[str, Any], desk: Callable[[], D]) -> dict[str, Any]:
+    def answer(
+        self,
+        event: Mapping[str, Any],
+        desk: Callable[[], D],
+        tenant_claim: Callable[[], str] = lambda: TENANT,
+    ) -> dict[str, Any]:
         """Never raises: a request that broke us is answered too, and says nothing of how."""
         began = time.perf_counter()
         told: dict[str, Any] = {"function": self._function}
         try:
-            response = self._respond(event, desk, told)
+            response = self._respond(event, desk, told, tenant_claim)
         except Exception as error:  # noqa: BLE001 - whatever it was, the client gets an answer
             response = _refusal(error, told)
         _tell(told, response, time.perf_counter() - began)
         return answer_of(response)
 
     def _respond(
-        self, event: Mapping[str, Any], desk: Callable[[], D], told: dict[str, Any]
+        self,
+        event: Mapping[str, Any],
+        desk: Callable[[], D],
+        told: dict[str, Any],
+        tenant_claim: Callable[[], str],
     ) -> Response:
         told["gateway_request_id"] = _request_id(event)
-        request = request_of(event)
+        request = request_of(event, tenant_claim())
         told |= {"method": request.method, "path": request.path, "tenant": request.tenant}
         route, params = self._match(request)
         told["route"] = route.name
+        if self._writes and request.role == Role.READER:
+            raise RoleTooLow("This key may only read. Ask for one with the role submitter.")
         return route.endpoint(desk(), msgspec.structs.replace(request, params=params))
 
     def _match(self, request: Request) -> tuple[Route, Mapping[str, str]]:

@@ -49,6 +49,10 @@ class CalendarNotFound(LamplighterError):
     """No calendar of this tenant has this name."""
 
 
+class RoleTooLow(LamplighterError):
+    """The key is good, but not for this."""
+
+
 class NoSuchRoute(LamplighterError):
     """Nothing lives at this path. docs/api.md lists what does."""
 
@@ -63,6 +67,7 @@ class MethodNotAllowed(LamplighterError):
 
 STATUS_OF: Final[Mapping[type[LamplighterError], HTTPStatus]] = {
     MalformedRequest: HTTPStatus.BAD_REQUEST,
+    RoleTooLow: HTTPStatus.FORBIDDEN,
     NoSuchRoute: HTTPStatus.NOT_FOUND,
     JobNotFound: HTTPStatus.NOT_FOUND,
     RunNotFound: HTTPStatus.NOT_FOUND,
