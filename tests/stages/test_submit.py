@@ -244,6 +244,40 @@ def test_a_batch_is_all_or_nothing_and_keeps_its_order(world: World) -> None:
     assert names == [job["name"] for job in jobs]
 
 
+def test_jobs_of_a_batch_that_are_nearly_alike_stay_what_they_are(world: World) -> None:
+    cron = {"cron_expression": "0 0 * * *", "tags": ["nightly"]}
+    jobs: list[dict[str, object]] = [
+        {"name": "first", "payload": {"n": 1}, **cron},
+        {"name": "second", "payload": {"n": 2}, **cron},
+        {"name": "without", **cron},
+        {"name": "null", "payload": None, **cron},
+        {"name": "urgent", "payload": {"n": 1}, **cron, "priority": 1},
+    ]
+    made = world.call("POST", "/jobs/batch", jobs).body["job_ids"]
+
+    kept = [world.ledger.job("default", UUID(each)) for each in made]
+    assert [str(job.job_id) for job in kept] == made
+    assert [(job.name, job.payload, job.priority) for job in kept] == [
+        ("first", {"n": 1}, 5),
+        ("second", {"n": 2}, 5),
+        ("without", None, 5),
+        ("null", None, 5),
+        ("urgent", {"n": 1}, 1),
+    ]
+    assert {(job.schedule, job.tags) for job in kept} == {(kept[0].schedule, ("nightly",))}
+
+
+@pytest.mark.parametrize(
+    ("other", "field"),
+    [({}, "name"), ({"name": " "}, "name"), ({"name": "x", "payload": "\0"}, "payload")],
+)
+def test_what_is_wrong_with_the_second_of_two_alike_is_said_of_the_second(
+    world: World, other: dict[str, object], field: str
+) -> None:
+    refused = world.call("POST", "/jobs/batch", [{"name": "x"}, other])
+    assert (refused.status, refused.error["field"]) == (422, f"jobs[1].{field}")
+
+
 def test_a_batch_has_a_limit(world: World) -> None:
     refused = world.call("POST", "/jobs/batch", [{"name": "x"}] * 10_001)
     assert (refused.status, refused.error["field"]) == (422, "jobs")

@@ -58,9 +58,8 @@ _POLICY_DEFAULTS: Final = msgspec.structs.asdict(_NO_POLICY)
 
 def new_job(job_id: UUID, tenant: str, body: JobBody) -> Job:
     """The job that a submission describes; its schedule is not validated yet."""
+    _name_of(body)
     said = {name: value for name, value in given(body).items() if value is not None}
-    if "name" not in said:
-        raise InvalidJob("name", "give the job a name")
     schedule = schedule_of(said)
     changes = _changes(said, schedule, _NO_POLICY)
     changes.setdefault("overlap", default_overlap(schedule))
@@ -68,6 +67,26 @@ def new_job(job_id: UUID, tenant: str, body: JobBody) -> Job:
     return _checked(
         Job(job_id=job_id, tenant=tenant, repeats=schedule.schedule_type.is_recurring, **changes)
     )
+
+
+def but_its_own(body: JobBody) -> bytes:
+    """All of a body but the job's name and payload. Where it is the same, so is all else."""
+    rest = msgspec.structs.replace(body, name=msgspec.UNSET, payload=msgspec.UNSET)
+    return msgspec.json.encode(rest)
+
+
+def another(like: Job, job_id: UUID, body: JobBody) -> Job:
+    """The job of a body that differs from the one of `like` in name and payload alone."""
+    payload = None
+    if body.payload is not msgspec.UNSET and bytes(body.payload) != b"null":
+        payload = fields.payload("payload", body.payload)
+    return msgspec.structs.replace(like, job_id=job_id, name=_name_of(body), payload=payload)
+
+
+def _name_of(body: JobBody) -> str:
+    if body.name is None or body.name is msgspec.UNSET:
+        raise InvalidJob("name", "give the job a name")
+    return fields.name("name", body.name)
 
 
 def changed_job(before: Job, body: JobBody) -> Job:

@@ -31,7 +31,7 @@ Patience: TypeAlias = Annotated[int, Meta(ge=1, le=7 * 86_400)]
 Slots: TypeAlias = Annotated[int, Meta(ge=1, le=10_000)]
 
 
-class ScheduleBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class ScheduleBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, gc=False):
     """Every field that decides when a job fires."""
 
     schedule_type: Given[ScheduleType] = UNSET
@@ -56,7 +56,7 @@ class Edge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     within_seconds: Annotated[int, Meta(ge=1, le=366 * 86_400)] | None = None
 
 
-class JobBody(ScheduleBody, kw_only=True):
+class JobBody(ScheduleBody, kw_only=True, gc=False):
     """`POST /jobs`, and all of it optional for `PUT /jobs/{job_id}`.
 
     `command` and `dependencies` are short for a command target and for `after`. Documents stay

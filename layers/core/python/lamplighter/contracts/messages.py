@@ -13,7 +13,7 @@ from lamplighter.domain.states import RunState
 from lamplighter.ports.queue import Ready
 
 
-class RunMessage(msgspec.Struct, frozen=True, rename="camel"):
+class RunMessage(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """On `job-runs.*`: go and claim this. Target and payload come with the claim, not before."""
 
     run_id: UUID
@@ -36,7 +36,7 @@ class JobEventType(Enum):
     SKIPPED = "job.skipped"
 
 
-class JobEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class JobEvent(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     """On `job-events`: what happened to a run. One with an `outcome` asks to be recorded.
 
     Without, it is news: the ledger has it already, and `status` is the ledger's word.
@@ -65,7 +65,7 @@ class JobEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         return None if self.status is None else RunState.__members__.get(self.status)
 
 
-class DependencyEvent(msgspec.Struct, frozen=True):
+class DependencyEvent(msgspec.Struct, frozen=True, gc=False):
     """On `dependency-events`: this run has ended; whoever waits for it may be free."""
 
     job_id: UUID

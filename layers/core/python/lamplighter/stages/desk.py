@@ -119,7 +119,7 @@ class Timings:
     def __init__(self, desk: Desk, tenant: str, now: datetime) -> None:
         self._desk = desk
         self._tenant = tenant
-        self._now = now
+        self.now = now
         self._known: dict[Schedule, Timing] = {}
 
     def of_new(self, schedule: Schedule) -> Timing:
@@ -127,8 +127,8 @@ class Timings:
         known = self._known.get(schedule)
         if known is None:
             calendars = self._calendars if uses_calendars(schedule) else {}
-            kept = validate(schedule, now=self._now, calendars=calendars)
-            known = self._known[schedule] = fires_from(kept, self._now, calendars)
+            kept = validate(schedule, now=self.now, calendars=calendars)
+            known = self._known[schedule] = fires_from(kept, self.now, calendars)
         return known
 
     @cached_property

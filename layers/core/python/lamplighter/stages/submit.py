@@ -17,7 +17,7 @@ import msgspec
 from lamplighter.contracts.http import Request, Response
 from lamplighter.contracts.http_checks import check_text
 from lamplighter.contracts.http_decode import decode, decode_batch
-from lamplighter.contracts.http_job import new_job
+from lamplighter.contracts.http_job import another, but_its_own, new_job
 from lamplighter.contracts.http_keys import REPLAYED, Sender, sender_of
 from lamplighter.contracts.http_workflow import (
     at,
@@ -47,7 +47,7 @@ _ITEMS = "items"
 ACCEPTED = "ACCEPTED"
 
 
-class Draft(msgspec.Struct, frozen=True):
+class Draft(msgspec.Struct, frozen=True, gc=False):
     """A job to be: its id, where in the request it stands, and what is noted in its metadata."""
 
     job_id: UUID
@@ -158,31 +158,40 @@ def _written(desk: Desk, submissions: Sequence[Submission], now: datetime) -> Ac
 def _prepared(
     desk: Desk, sender: Sender, drafts: Sequence[Draft], now: datetime
 ) -> list[Submission]:
+    """Jobs of a batch are often alike but for name and payload: what is alike is checked once."""
     timings = Timings(desk, sender.tenant, now)
+    known: dict[bytes, Submission] = {}
     submissions: list[Submission] = []
     for draft in drafts:
         try:
-            job = _job(desk, sender, draft, now)
-            timing = timings.of_new(job.schedule)
+            alike = but_its_own(draft.body) if draft.place else b""
+            like = known.get(alike)
+            if like is None:
+                like = known[alike] = _checked(desk, sender, draft, timings)
+                job = like.job
+            else:
+                job = another(like.job, draft.job_id, draft.body)
         except InvalidJob as error:
             raise at(draft.place, error) if draft.place else error from None
-        kept = msgspec.structs.replace(job, schedule=timing.schedule)
-        first, later = timing.first_fire, timing.next_fire
-        submissions.append(Submission(kept, first, later, sender.fingerprint))
+        kept = _noted(job, draft.note) if draft.note else job
+        submissions.append(msgspec.structs.replace(like, job=kept))
     return submissions
 
 
-def _job(desk: Desk, sender: Sender, draft: Draft, now: datetime) -> Job:
+def _checked(desk: Desk, sender: Sender, draft: Draft, timings: Timings) -> Submission:
     job = new_job(draft.job_id, sender.tenant, draft.body)
     if job.target is not None:
         desk.check_target(revealed(job.target, None))
     desk.check_pools(job)
-    if job.expires_at is not None and job.expires_at <= now:
+    if job.expires_at is not None and job.expires_at <= timings.now:
         raise InvalidJob("expires_at", "it has passed; give a later time, or leave it out")
-    if not draft.note:
-        return job
-    metadata = {**job.policy.metadata, **draft.note}
-    policy = msgspec.structs.replace(job.policy, metadata=metadata)
+    timing = timings.of_new(job.schedule)
+    kept = msgspec.structs.replace(job, schedule=timing.schedule)
+    return Submission(kept, timing.first_fire, timing.next_fire, sender.fingerprint)
+
+
+def _noted(job: Job, note: Mapping[str, Any]) -> Job:
+    policy = msgspec.structs.replace(job.policy, metadata={**job.policy.metadata, **note})
     return msgspec.structs.replace(job, policy=policy)
 
 
