@@ -19,13 +19,19 @@ RESOURCE_ID = "lamplighter-ledger"
 
 @wiring.invoked
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda's
-    """Any event in; what was done out. `AdminSecret` of its properties says who may do it."""
+    """Any event in; what was done out.
+
+    `AdminSecret` of its properties says who makes tables, where the functions' own login may not;
+    `Login` whom to give their use, where that is not who `database_url` names.
+    """
     if event.get("RequestType") == "Delete":
         return {"PhysicalResourceId": event.get("PhysicalResourceId", RESOURCE_ID)}
     given = wiring.settings()
-    admin = wiring.admin_database(event.get("ResourceProperties", {}).get("AdminSecret"))
+    asked = event.get("ResourceProperties", {})
+    admin = wiring.admin_database(asked.get("AdminSecret"))
     applied = migrate(admin, days_ahead=given.partition_days_ahead)
-    has_role = given.database_iam and ensure_role(admin, _user(given.database_url or ""))
+    login = asked.get("Login") or _user(given.database_url or "")
+    has_role = given.database_iam and ensure_role(admin, login)
     topics = all_topics(given.windows())
     wiring.bus().ensure_topics(topics)
     canary = ensure_canary(wiring.desk(), given.canary_seconds)

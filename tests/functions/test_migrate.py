@@ -201,6 +201,42 @@ def test_whoever_migrates_goes_on_doing_so_by_password(admin: str, role: str) ->
         assert conn.execute(iam, (role,)).fetchone() == (True,)
 
 
+def test_who_owns_everything_needs_no_role(admin: str) -> None:
+    """A deployment may let one login do all: then migrating is all there is to do."""
+    apply(admin, days_ahead=2)
+    assert ensure_role(admin, str(urlsplit(admin).username)) is False
+
+
+def test_roles_that_somebody_else_made_are_given_what_they_need(
+    admin: str, postgres_server: Postgres
+) -> None:
+    """Who migrates may make tables here, and no roles."""
+    name = f"lamp_{uuid4().hex[:8]}"
+    owner, role, work = (sql.Identifier(each) for each in (f"{name}_owner", name, f"{name}_work"))
+    database = postgres_server.url_for(urlsplit(admin).path[1:])
+    with psycopg.connect(database, autocommit=True) as conn:
+        for made in (owner, role):
+            conn.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(made, PASSWORD))
+            conn.execute(sql.SQL("GRANT rds_iam TO {}").format(made))
+        conn.execute(sql.SQL("CREATE ROLE {}").format(work))
+        conn.execute(sql.SQL("GRANT {} TO {}, {}").format(work, role, owner))
+        conn.execute(sql.SQL("ALTER ROLE {} SET role TO {}").format(role, work))
+        conn.execute(sql.SQL("GRANT ALL ON SCHEMA public TO {} WITH GRANT OPTION").format(owner))
+    migrating = _as(admin, f"{name}_owner")
+    apply(migrating, days_ahead=2)
+
+    assert ensure_role(migrating, name)
+    assert ensure_role(migrating, name)
+
+    ledger = PostgresQueryLedger(_as(admin, name))
+    assert ledger.submit([one_off(ledger.now())]).created
+    ledger.ensure_partitions(ledger.now(), ledger.now() + timedelta(days=9))
+    ledger.close()
+    assert apply(migrating, days_ahead=12) == []
+    with psycopg.connect(_as(admin, name)) as conn:
+        assert _refused(conn, "DROP TABLE jobs")
+
+
 def test_where_there_is_no_iam_no_role_is_made(postgres_server: Postgres) -> None:
     url = postgres_server.ensure_database(f"n{uuid4().hex}")
     assert ensure_role(url, "lamplighter_nobody") is False

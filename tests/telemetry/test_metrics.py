@@ -9,7 +9,7 @@ import pytest
 
 from lamplighter import wiring
 from lamplighter.contracts.messages import JobEvent, JobEventType
-from lamplighter.domain.canary import canary_id
+from lamplighter.domain.canary import INTERNAL_TENANT, canary_id
 from lamplighter.domain.ids import run_id
 from lamplighter.domain.run import Outcome, Recorded, Settled, Verdict
 from lamplighter.domain.states import RunState
@@ -215,13 +215,18 @@ def test_endings_are_counted_by_pool_and_class(telemetry: Telemetry, lines: Line
     assert FAILURES.name in lines[1], "0 of 1 is a rate too"
 
 
+def _of_canary() -> dict[str, Any]:
+    fire = run_id(canary_id(0), NOON, "eu")
+    return {"job_id": canary_id(0), "run_id": fire, "tenant": INTERNAL_TENANT}
+
+
 def test_a_canary_that_came_back_tells_how_late_it_was(telemetry: Telemetry, lines: Lines) -> None:
-    fields = {"job_id": canary_id(0), "run_id": run_id(canary_id(0), NOON, "eu")}
+    fields = _of_canary()
     _told(telemetry, (_began(**fields), RunState.SUCCESS), (_began(), RunState.SUCCESS))
     assert lines.values("CanaryLatenessMs") == [40]
 
 
 def test_a_canary_that_failed_has_not_come_back(telemetry: Telemetry, lines: Lines) -> None:
-    fields = {"job_id": canary_id(0), "run_id": run_id(canary_id(0), NOON, "eu")}
+    fields = _of_canary()
     _told(telemetry, (_began(**fields), RunState.FAILED))
     assert lines.values("CanaryLatenessMs") == []
