@@ -18,7 +18,7 @@ from infra.local.mapping import Mapped, mapped
 from infra.local.mapping import Mapping as KafkaMapping
 from lamplighter.adapters.kafka.bus import KafkaBus
 from lamplighter.adapters.kafka.config import KafkaAccess
-from tests.runtime.emulated import Emulated
+from tests.runtime.conftest import Running
 
 EVENTS: Final = Path(__file__).parents[2] / "events"
 PATIENCE_SECONDS: Final = 60.0
@@ -39,15 +39,15 @@ class Delivery(NamedTuple):
 
 class Cell:
     def __init__(
-        self, start: Callable[[str, Mapping[str, str]], Emulated], settings: Mapping[str, str]
+        self, start: Callable[[str, Mapping[str, str]], Running], settings: Mapping[str, str]
     ) -> None:
         self._start = start
-        self._functions: dict[str, Emulated] = {}
+        self._functions: dict[str, Running] = {}
         self.settings = settings
         self.bus = KafkaBus(KafkaAccess(settings["LAMPLIGHTER_KAFKA_BOOTSTRAP_SERVERS"]))
         self.deliveries: defaultdict[str, list[Delivery]] = defaultdict(list)
 
-    def function(self, name: str) -> Emulated:
+    def function(self, name: str) -> Running:
         """Started when first asked for."""
         if name not in self._functions:
             self._functions[name] = self._start(name, self.settings)
@@ -84,7 +84,7 @@ class Cell:
             watching.join()
 
     @contextmanager
-    def mapping(self, what: Mapped, function: Emulated) -> Iterator[None]:
+    def mapping(self, what: Mapped, function: Running) -> Iterator[None]:
         def deliver(event: dict[str, Any], _context: object) -> object:
             answer = function.invoke(event)
             self.deliveries[function.function].append(Delivery(event, answer))

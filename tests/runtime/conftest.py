@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -10,8 +11,10 @@ import pytest
 from infra.aws.disk import Disk, Machine
 from tests.runtime import sam
 from tests.runtime.emulated import Emulated
+from tests.runtime.stand_in import StandIn
 
-Start = Callable[..., Emulated]
+Running = Emulated | StandIn
+Start = Callable[..., Running]
 
 
 @pytest.fixture(scope="session")
@@ -22,27 +25,33 @@ def machine() -> Iterator[Machine]:
 
 @pytest.fixture(scope="module")
 def start(machine: Machine) -> Iterator[Start]:
-    """Starts a function; all of them end with the module."""
-    started: list[Emulated] = []
-    program = sam.emulator()
-    assert program
+    """Starts a function: under the emulator, or its stand-in where there is none."""
+    with starting(machine, sam.emulator()) as start:
+        yield start
+
+
+@contextmanager
+def starting(machine: Machine, program: Path | None) -> Iterator[Start]:
+    """All of them end with it."""
+    started: list[Running] = []
     with tempfile.TemporaryDirectory(prefix="lamplighter-") as logs:
 
-        def one(
+        def start(
             function: str,
             settings: Mapping[str, str] | None = None,
             *,
             disk: Disk | None = None,
             seconds: int = 900,
-        ) -> Emulated:
+        ) -> Running:
             log = Path(logs) / f"{uuid4()}.log"
-            place = disk or machine.disk(function)
-            started.append(
-                Emulated(program, function, place, settings or {}, seconds=seconds, log=log)
-            )
+            what = (function, disk or machine.disk(function), settings or {})
+            if program:
+                started.append(Emulated(program, *what, seconds=seconds, log=log))
+            else:
+                started.append(StandIn(*what, seconds=seconds, log=log))
             return started[-1]
 
-        yield one
+        yield start
         for each in started:
             each.close()
             print(f"--- {each.function}\n{each.log()}")  # noqa: T201 - shown where a test failed

@@ -10,7 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from infra.aws import assets
 from infra.aws.disk import Disk
@@ -63,7 +63,7 @@ class Emulated:
             self._process = subprocess.Popen(
                 command,
                 cwd=disk.task,
-                env=disk.environment() | _lambdas_own(function, seconds) | dict(settings),
+                env=disk.environment() | lambdas_own(function, seconds) | dict(settings),
                 stdout=out,
                 stderr=subprocess.STDOUT,
             )
@@ -76,9 +76,9 @@ class Emulated:
             request = urllib.request.Request(self._url, body)  # noqa: S310 - our own address
             try:
                 with urllib.request.urlopen(request, timeout=600) as answer:  # noqa: S310 - dito
-                    return _read(answer.read())
+                    return read_answer(answer.read())
             except urllib.error.HTTPError as refused:
-                return _read(refused.read())
+                return read_answer(refused.read())
 
     def cold_start_ms(self) -> float:
         """From starting the interpreter to its asking for the first event."""
@@ -94,12 +94,6 @@ class Emulated:
         self._process.terminate()
         self._process.wait(10)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def _await_port(self, port: int) -> None:
         end = time.monotonic() + _START_SECONDS
         while time.monotonic() < end and self._process.poll() is None:
@@ -113,7 +107,8 @@ class Emulated:
         raise RuntimeError(f"the emulator of {self.function} did not start:\n{self.log()}")
 
 
-def _lambdas_own(function: str, seconds: int) -> dict[str, str]:
+def lambdas_own(function: str, seconds: int) -> dict[str, str]:
+    """What Lambda adds to the variables that the stack sets."""
     return {
         "AWS_LAMBDA_FUNCTION_NAME": function,
         "AWS_LAMBDA_FUNCTION_TIMEOUT": str(seconds),
@@ -125,7 +120,8 @@ def _lambdas_own(function: str, seconds: int) -> dict[str, str]:
     }
 
 
-def _read(body: bytes) -> Any:
+def read_answer(body: bytes) -> Any:
+    """What a function returned, as JSON. Raises FunctionFailed."""
     try:
         told = json.loads(body)
     except ValueError:  # the emulator says in plain words that time was up

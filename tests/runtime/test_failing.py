@@ -10,10 +10,21 @@ from typing import Any
 import pytest
 
 from infra.aws.disk import Disk, Machine
-from tests.runtime.conftest import Start
+from tests.runtime import sam
+from tests.runtime.conftest import Start, starting
 from tests.runtime.emulated import FunctionFailed
 
 EVENTS = Path(__file__).parents[2] / "events"
+
+
+@pytest.fixture(scope="module", params=["emulator", "stand-in"])
+def start(request: pytest.FixtureRequest, machine: Machine) -> Iterator[Start]:
+    """Both ways, so that one can stand in for the other."""
+    program = sam.emulator()
+    if request.param == "emulator" and program is None:
+        pytest.skip("there is no emulator for this machine, or no wheel to take it from")
+    with starting(machine, program if request.param == "emulator" else None) as start:
+        yield start
 
 
 def event(name: str) -> Any:
