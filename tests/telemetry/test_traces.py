@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import msgspec
 import pytest
 
+from lamplighter import wiring
 from lamplighter.adapters.targets.aws.calls import about, attributes
 from lamplighter.adapters.targets.command.environment import environment_of
 from lamplighter.adapters.targets.http.target import about as http_headers
@@ -225,8 +226,9 @@ class _XRay:
             self.stub.add_response("put_trace_segments", answer, {"TraceSegmentDocuments": ANY})
         self.stub.activate()
 
-    def get(self, service: str) -> Any:
-        assert service == "xray"
+    def get(self, service: str, *, read_seconds: float, repeat: bool) -> Any:
+        assert (service, repeat) == ("xray", False)
+        assert read_seconds < 10
         return self.client
 
 
@@ -240,6 +242,27 @@ def test_segments_that_are_refused_say_why() -> None:
     clients = _XRay([{"Id": "1", "ErrorCode": "ParseError", "Message": "no name"}])
     with pytest.raises(SpansRefused, match="1 of 1 segments, ParseError: no name"):
         XRaySpans(clients).put([_span()])
+
+
+def test_where_nobody_takes_spans_nobody_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Nowhere:
+        tries = 0
+
+        def put(self, _spans: Any) -> None:
+            self.tries += 1
+            raise TimeoutError("no endpoint")
+
+    nowhere = Nowhere()
+    monkeypatch.setenv("LAMPLIGHTER_TRACES", "true")
+    monkeypatch.setattr(wiring, "_spans", lambda: nowhere)
+    wiring.forget()
+    for _ in range(3):
+        tracer = wiring.tracer()
+        assert tracer is not None
+        tracer.submitted(None, [uuid4()], NOON)
+        wiring.flush()
+    wiring.forget()
+    assert nowhere.tries == 1
 
 
 def test_the_file_does_not_grow_for_ever(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from lamplighter.ports.logs import Logs
 from lamplighter.ports.queue import QueueUnavailable
 from lamplighter.ports.secrets import Held
 from lamplighter.ports.target import Secrets
-from lamplighter.ports.traces import Spans
+from lamplighter.ports.traces import Span, Spans
 from lamplighter.settings import REFERENCE, InvalidSettings, Settings, load
 from lamplighter.settings import Bus as BusKind
 from lamplighter.settings import Secrets as SecretsKind
@@ -85,6 +85,7 @@ _CANCELLED_FOR: Final = timedelta(hours=1)
 # Spans that wait to be sent; and how long a function waits for that before it is stopped.
 _TRACED: Final = 10_000
 _TRACE_SECONDS: Final = 1.0
+_TRACE_REST: Final = 60.0
 RECORDERS: Final = "recorder"
 _building: Final = threading.RLock()
 
@@ -590,11 +591,14 @@ def _follow(folded: Folded) -> None:
 def tracer() -> "Tracer | None":
     if not settings().traces:
         return None
+    from lamplighter.stages.effort import Effort
     from lamplighter.stages.outbox import Outbox
     from lamplighter.stages.trace import Tracer
 
-    outbox = Outbox("traces", _spans().put, room=_TRACED)
-    _at_the_end.append(lambda: outbox.drain(_TRACE_SECONDS))
+    spans, effort = _spans(), Effort("sending traces", rest_seconds=_TRACE_REST)
+    outbox = Outbox[Span]("traces", lambda some: effort.make(lambda: spans.put(some)), room=_TRACED)
+    # Where nobody takes them, nobody waits for that either.
+    _at_the_end.append(lambda: effort.is_resting or outbox.drain(_TRACE_SECONDS))
     return Tracer(outbox, settings().trace_one_in)
 
 

@@ -13,6 +13,7 @@ from lamplighter.domain.errors import LamplighterError
 from lamplighter.ports.traces import Span
 
 AT_ONCE: Final = 50
+_PATIENCE_SECONDS: Final = 5
 _PREFIX: Final = "lamplighter"
 
 
@@ -21,7 +22,7 @@ class SpansRefused(LamplighterError):
 
 
 class Clients(Protocol):
-    def get(self, service: str) -> Any: ...
+    def get(self, service: str, *, read_seconds: float, repeat: bool) -> Any: ...
 
 
 class XRaySpans:
@@ -30,7 +31,8 @@ class XRaySpans:
 
     def put(self, spans: Sequence[Span]) -> None:
         """Now, and waits for it: give it to a thread."""
-        client = self._clients.get("xray")
+        # Whoever sends them can do without them: one try, and not a long one.
+        client = self._clients.get("xray", read_seconds=_PATIENCE_SECONDS, repeat=False)
         for start in range(0, len(spans), AT_ONCE):
             documents = [as_segment(span) for span in spans[start : start + AT_ONCE]]
             answer = client.put_trace_segments(TraceSegmentDocuments=documents)
