@@ -96,6 +96,16 @@ def test_a_job_and_its_dependent_meet_every_function(
     assert not machine.written()
 
 
+def test_whatever_a_function_tells_is_a_line_of_its_own(cell: Cell) -> None:
+    until(has_succeeded(cell, submitted(cell)))
+
+    for name in ("executor", "recorder", "submit"):
+        lines = cell.function(name).log().splitlines()
+        told = [json.loads(line) for line in lines if line.startswith("{")]
+        assert told, name
+        assert not [line for line in lines if "}{" in line]
+
+
 def test_what_is_delivered_twice_changes_nothing(cell: Cell) -> None:
     job = submitted(cell, payload="once")
     once = until(has_succeeded(cell, job))

@@ -47,6 +47,12 @@ def told_in_every_line(**named: Any) -> Iterator[None]:
 
 
 class JsonLines(logging.Formatter):
+    """`end`: what makes a line of it, where the handler does not."""
+
+    def __init__(self, end: str = "") -> None:
+        super().__init__()
+        self._end = end
+
     def format(self, record: logging.LogRecord) -> str:
         line = {
             "time": _instant(record),
@@ -59,7 +65,7 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         # Not msgspec: whatever somebody puts there, a line must come of it.
-        return json.dumps(line, default=str, ensure_ascii=False)
+        return json.dumps(line, default=str, ensure_ascii=False) + self._end
 
 
 class Lines(logging.Formatter):
@@ -78,7 +84,9 @@ def write_json(level: str) -> None:
     if not root.handlers:
         root.addHandler(logging.StreamHandler(sys.stdout))
     for handler in root.handlers:
-        handler.setFormatter(JsonLines())
+        # Lambda's own handler leaves the end of a line to the format.
+        ends_lines = isinstance(handler, logging.StreamHandler)
+        handler.setFormatter(JsonLines("" if ends_lines else "\n"))
     root.setLevel(level.upper())
 
 
