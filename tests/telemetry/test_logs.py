@@ -2,6 +2,7 @@
 
 import json
 import logging
+import threading
 from collections.abc import Callable, Iterator
 from io import StringIO
 from typing import Any
@@ -58,7 +59,9 @@ def written() -> Iterator[Log]:
 def test_a_line_has_time_level_function_request_and_ids_as_keys(written: Log) -> None:
     with told_in_every_line(function="executor", request_id="r-1"):
         log.info("run claimed", extra=keys(run_id="a", fence=3))
-    log.warning("%d left", 2)
+    thread = threading.Thread(target=lambda: log.warning("%d left", 2))
+    thread.start()
+    thread.join()
     first, second = written.lines
     assert first.pop("time").endswith("Z")
     assert first == {
@@ -70,7 +73,8 @@ def test_a_line_has_time_level_function_request_and_ids_as_keys(written: Log) ->
         "run_id": "a",
         "fence": 3,
     }
-    assert (second["message"], "function" in second) == ("2 left", False)
+    assert (second["message"], second["function"]) == ("2 left", "executor")
+    assert "request_id" not in second
 
 
 def test_whatever_is_said_a_line_comes_of_it(written: Log) -> None:

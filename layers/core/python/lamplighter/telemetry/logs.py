@@ -24,6 +24,9 @@ _KEYS: Final = "lamplighter_keys"
 
 _invocation: ContextVar[dict[str, Any]] = ContextVar("invocation", default={})  # noqa: B039 - never changed
 
+# A process on Lambda or Fargate is one function's: its other threads need not be told.
+_process: Final[dict[str, Any]] = {}
+
 
 def keys(**named: Any) -> dict[str, Any]:
     """For `extra`: under one name, so that none of them can be one of logging's own."""
@@ -37,9 +40,11 @@ def listed(log: logging.Logger, ids: Iterable[UUID]) -> list[str]:
 
 
 @contextmanager
-def told_in_every_line(**named: Any) -> Iterator[None]:
-    """Within, in this thread."""
-    before = _invocation.set({name: value for name, value in named.items() if value})
+def told_in_every_line(function: str, **named: Any) -> Iterator[None]:
+    """Within, in this thread; the function also in threads that it has started, and after it."""
+    _process["function"] = function
+    told = {"function": function, **named}
+    before = _invocation.set({name: value for name, value in told.items() if value})
     try:
         yield
     finally:
@@ -59,7 +64,7 @@ class JsonLines(logging.Formatter):
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
-            **_invocation.get(),
+            **(_invocation.get() or _process),
             **getattr(record, _KEYS, {}),
         }
         if record.exc_info:
