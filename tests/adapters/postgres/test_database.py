@@ -286,6 +286,25 @@ def test_the_server_ends_the_sessions_of_a_thrifty_process_that_is_frozen(
     database.close()
 
 
+def test_who_asks_while_another_lets_go_gets_an_answer(url: str) -> None:
+    database = Database(url)
+    over = threading.Event()
+
+    def let_go() -> None:
+        while not over.wait(0.01):
+            database.let_go()
+
+    thread = threading.Thread(target=let_go)
+    thread.start()
+    try:
+        answers = {backend(database) for _ in range(200)}
+    finally:
+        over.set()
+        thread.join()
+    assert len(answers) > 1
+    database.close()
+
+
 def backend(database: Database) -> int:
     return int(database.statement(b"SELECT pg_backend_pid()", {})[0][0])
 

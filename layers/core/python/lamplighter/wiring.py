@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from lamplighter.adapters.kafka.config import TokenProvider
     from lamplighter.adapters.postgres.address import Address
     from lamplighter.adapters.postgres.api_keys import PostgresApiKeys
+    from lamplighter.adapters.postgres.database import Habits
     from lamplighter.adapters.postgres.listing import PostgresQueryLedger
     from lamplighter.adapters.sqs.bus import SqsBus
     from lamplighter.adapters.targets.aws.clients import Clients
@@ -169,7 +170,7 @@ def process() -> str:
 
 @once
 def ledger() -> "PostgresQueryLedger":
-    from lamplighter.adapters.postgres.database import THRIFTY, Bounds
+    from lamplighter.adapters.postgres.database import Bounds
     from lamplighter.adapters.postgres.listing import PostgresQueryLedger
 
     given = settings()
@@ -180,11 +181,17 @@ def ledger() -> "PostgresQueryLedger":
         database(),
         max_size=given.pool_max_size,
         bounds=bounds,
-        habits=THRIFTY if given.thrifty else None,
+        habits=_habits(),
     )
     if given.thrifty:
         _at_the_end.append(lambda: _leave(made))
     return made
+
+
+def _habits() -> "Habits | None":
+    from lamplighter.adapters.postgres.database import THRIFTY
+
+    return THRIFTY if settings().thrifty else None
 
 
 def _leave(ledger: "PostgresQueryLedger") -> None:
@@ -495,7 +502,10 @@ def api_keys() -> "PostgresApiKeys":
     from lamplighter.adapters.postgres.api_keys import PostgresApiKeys
     from lamplighter.adapters.postgres.database import Database
 
-    return PostgresApiKeys(Database(database(), max_size=2))
+    made = PostgresApiKeys(Database(database(), max_size=2, habits=_habits()))
+    if settings().thrifty:
+        _at_the_end.append(made.let_go)
+    return made
 
 
 @once

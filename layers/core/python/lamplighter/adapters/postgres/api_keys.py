@@ -40,6 +40,10 @@ class PostgresApiKeys:
             raise KeyNotFound(f"There is no key {key_id}.")
         return bytes(rows[0][0])
 
+    def let_go(self) -> None:
+        """Close every connection, so that the server may rest."""
+        self._db.let_go()
+
     def close(self) -> None:
         self._db.close()
 

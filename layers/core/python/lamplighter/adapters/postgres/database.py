@@ -10,7 +10,7 @@ import psycopg
 from psycopg import Connection, Cursor, errors, sql
 from psycopg.abc import PQGen
 from psycopg.types.json import set_json_loads
-from psycopg_pool import ConnectionPool
+from psycopg_pool import ConnectionPool, PoolClosed
 
 from lamplighter.adapters.postgres import arrays
 from lamplighter.adapters.postgres.address import Address
@@ -34,8 +34,9 @@ class Moved(Exception):
     """What was peeked at without a lock has changed under it: the transaction starts over."""
 
 
-# All mean "nothing happened, and the same call may work now".
-_TRY_AGAIN = (errors.SerializationFailure, errors.DeadlockDetected, Moved)
+# All mean "nothing happened, and the same call may work now". PoolClosed: another thread has let go
+# of the connections, in the very moment that this one asked for one.
+_TRY_AGAIN = (errors.SerializationFailure, errors.DeadlockDetected, PoolClosed, Moved)
 _TRIES = 5
 # What an answer may take on its way, beyond the time that the server allows a statement.
 _SPARE_SECONDS = 3.0
@@ -208,12 +209,16 @@ class Database:
     def let_go(self) -> bool:
         """Close every connection; the next call opens one again. Whether anybody had asked for one.
 
-        One that is in use is closed when it is given back. Not `drain`: that opens new ones.
+        One that is in use is closed when it is given back. Not `drain`: that opens new ones. While
+        somebody waits for one, all stay: that one will let go of them.
         """
         with self._opening:
             left = self._pool
-            if not left.get_stats().get("requests_num"):
+            stats = left.get_stats()
+            if not stats.get("requests_num"):
                 return False
+            if stats.get("requests_waiting"):
+                return True
             self._pool = self._new_pool()
         left.close(_CLOSE_SECONDS)
         return True
