@@ -136,6 +136,15 @@ def test_a_leader_looks_and_counts_as_a_change_once(world: World, told: Told) ->
     assert [line["LeaderChanges"] for line in told.lines if "LeaderChanges" in line] == [[1]]
 
 
+def test_what_a_leader_told_last_is_how_it_left_things(world: World, told: Told) -> None:
+    """Perhaps nobody leads for a while, and somebody scales by it."""
+    with watching(world.watcher(gauge=gauge(world, told))):
+        eventually(lambda: told.last("Backlog") is not None)
+        world.submit()
+        assert world.receive(1, commit=False)
+    assert told.last("Backlog", "default") == 1
+
+
 def test_who_stands_by_tells_nothing(world: World, told: Told) -> None:
     standing_by = world.watcher("w2", rhythm=Rhythm(measure=0.05), gauge=gauge(world, told))
     with watching(world.watcher("w1")):

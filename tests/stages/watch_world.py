@@ -97,10 +97,12 @@ class World:
         [run] = self.ledger.runs(job.tenant, job.job_id)
         return run
 
-    def receive(self, count: int, within: float = PATIENCE) -> list[RunMessage]:
+    def receive(
+        self, count: int, within: float = PATIENCE, *, commit: bool = True
+    ) -> list[RunMessage]:
         """Messages as an executor gets them, in the order of arrival; bounded."""
         messages: list[RunMessage] = []
-        return self._poll(messages, lambda: len(messages) >= count, within)
+        return self._poll(messages, lambda: len(messages) >= count, within, commit=commit)
 
     def receive_all(self, jobs: list[Job], within: float = PATIENCE) -> list[RunMessage]:
         """Until each of these has come, at least once."""
@@ -111,13 +113,19 @@ class World:
         return self._poll(messages, lambda: awaited <= ids(messages), within)
 
     def _poll(
-        self, messages: list[RunMessage], is_enough: Callable[[], bool], within: float
+        self,
+        messages: list[RunMessage],
+        is_enough: Callable[[], bool],
+        within: float,
+        *,
+        commit: bool = True,
     ) -> list[RunMessage]:
         deadline = time.monotonic() + within
         while time.monotonic() < deadline:
             records = self.consumer.poll(1000, 0.05)
             messages += [read_run(record.value) for record in records]
-            self.consumer.commit(records)
+            if commit:
+                self.consumer.commit(records)
             if is_enough():
                 return messages
         raise AssertionError(f"{len(messages)} messages came, and not all that were awaited")

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from lamplighter.domain.errors import LeaseLost, LedgerUnavailable
+from lamplighter.domain.errors import LamplighterError, LeaseLost, LedgerUnavailable
 from lamplighter.ports.bus import Bus
 from lamplighter.ports.ledger import Lease, Ledger
 from lamplighter.ports.queue import Queue, StaleEpoch
@@ -143,3 +143,13 @@ class Watcher:
                 post.ledger.release_lease(lease)
             post.sleeper.wake()
             term.close()
+        self._look_once_more()
+
+    def _look_once_more(self) -> None:
+        """Perhaps nobody leads for a while: what was told last has to be how it was left.
+
+        The lease is given up by then: whoever waits for it does not wait for this.
+        """
+        if self._post.gauge is not None:
+            with suppress(LamplighterError):
+                self._post.gauge.look(self._post.clock.now())
