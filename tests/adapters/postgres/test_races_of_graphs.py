@@ -44,6 +44,21 @@ def _edges(world: World, tenant: str) -> int:
     return int(edges)
 
 
+def test_edits_of_jobs_without_edges_do_not_wait_for_each_other(world: World) -> None:
+    fire, tenant = utc_now() + HOUR, fresh("t")
+    job = submit_once(world.ledger, fire, tenant=tenant)[0]
+    wanted = Job(job_id=job.job_id, name="edited", tenant=tenant, schedule=job.schedule)
+
+    with world.conn.transaction():  # somebody else's edit has come so far
+        keep = "SELECT pg_advisory_xact_lock_shared(hashtextextended('graph:' || %s, 0))"
+        world.conn.execute(keep, [tenant])
+        edited = world.ledger.reschedule(
+            wanted, expected_version=1, first_fire=fire, next_fire=None
+        )
+
+    assert (edited.name, edited.version) == ("edited", 2)
+
+
 def test_two_edits_cannot_close_a_cycle_between_them(world: World) -> None:
     def set_up(world: World) -> Scene:
         fire, tenant = utc_now() + HOUR, fresh("t")

@@ -61,22 +61,52 @@ class PostgresChanges:
         first_fire: datetime | None,
         next_fire: datetime | None,
     ) -> Job:
-        def work(cursor: Cursor[Row]) -> Job:
-            Graph(cursor).lock(job.tenant)
-            before = _lock(cursor, job.tenant, job.job_id)
-            if before.status >= JobStatus.CANCELLED:
-                raise JobEnded(JobEnded.__doc__)
-            if before.version != expected_version:
-                raise VersionConflict(VersionConflict.__doc__)
-            after = _admit_change(cursor, before, job)
-            settle_past(cursor, before)
-            _replace(cursor, before, after)
-            forget_future(cursor, after.job_id)
-            write_first_runs(cursor, after, first_fire, next_fire, before.version + 1)
-            _rekey(cursor, before, after)
-            return _lock(cursor, job.tenant, job.job_id)
+        change = _Change(job, expected_version, first_fire, next_fire)
+        try:
+            return self._db.run(change.alone)
+        except _HasEdges:
+            return self._db.run(change.in_graph)
 
-        return self._db.run(work)
+
+class _HasEdges(Exception):
+    """Others wait for the job, or it waits for them: their definitions must keep still too."""
+
+
+class _Change(msgspec.Struct, frozen=True):
+    job: Job
+    expected_version: int
+    first_fire: datetime | None
+    next_fire: datetime | None
+
+    def alone(self, cursor: Cursor[Row]) -> Job:
+        """Of a job without edges, as most are: beside any other such change."""
+        Graph(cursor).keep(self.job.tenant)
+        before = self._before(cursor)
+        if before.after or self.job.after or Graph(cursor).direct_dependents([before.job_id]):
+            raise _HasEdges
+        return self._write(cursor, before)
+
+    def in_graph(self, cursor: Cursor[Row]) -> Job:
+        """One at a time: two that are right alone could be wrong together."""
+        Graph(cursor).lock(self.job.tenant)
+        return self._write(cursor, self._before(cursor))
+
+    def _before(self, cursor: Cursor[Row]) -> Job:
+        before = _lock(cursor, self.job.tenant, self.job.job_id)
+        if before.status >= JobStatus.CANCELLED:
+            raise JobEnded(JobEnded.__doc__)
+        if before.version != self.expected_version:
+            raise VersionConflict(VersionConflict.__doc__)
+        return before
+
+    def _write(self, cursor: Cursor[Row], before: Job) -> Job:
+        after = _admit_change(cursor, before, self.job)
+        settle_past(cursor, before)
+        _replace(cursor, before, after)
+        forget_future(cursor, after.job_id)
+        write_first_runs(cursor, after, self.first_fire, self.next_fire, before.version + 1)
+        _rekey(cursor, before, after)
+        return _lock(cursor, after.tenant, after.job_id)
 
 
 def _lock(cursor: Cursor[Row], tenant: str, job_id: UUID) -> Job:

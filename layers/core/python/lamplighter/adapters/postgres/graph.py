@@ -33,6 +33,10 @@ class Graph:
         """Nobody else adds edges. Comes before the lock of any job, here and everywhere."""
         self._cursor.execute(_SQL["lock_graph"], {"tenant": tenant})
 
+    def keep(self, tenant: str) -> None:
+        """Nobody adds edges, and others may see to that as well. Before any job's lock, too."""
+        self._cursor.execute(_SQL["keep_graph"], {"tenant": tenant})
+
     def share(self, run_ids: Collection[UUID]) -> None:
         """Edges that are being added to the graphs of these runs are there when this returns."""
         self._cursor.execute(_SQL["share_graphs"], {"run_ids": uuids(run_ids)})

@@ -3,6 +3,10 @@
 -- them.
 SELECT pg_advisory_xact_lock(hashtextextended('graph:' || %(tenant)s, 0));
 
+-- name: keep_graph
+-- Like lock_graph, beside others that ask for the same.
+SELECT pg_advisory_xact_lock_shared(hashtextextended('graph:' || %(tenant)s, 0));
+
 -- name: share_graphs
 -- Wait for whoever adds edges to the graphs of these runs, and keep others from it: a submission
 -- that has just read that an upstream is unfinished must not commit after the one who frees.
