@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 # Node's own advice about its version; the CDK works, and says it on every start.
-os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "1")
+os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "20")
 
 from aws_cdk import App
 
@@ -20,15 +20,14 @@ from infra.aws.stack import build
 OUT: Final = assets.ROOT / "cdk.out"
 
 
-def synthesize(context: Mapping[str, Any], folder: Path) -> Path:
-    """The templates and zips of one deployment, without an account."""
-    app = App(context=_flags() | dict(context), outdir=str(folder))
+def application(context: Mapping[str, Any], folder: Path) -> App:
+    """One deployment, to be synthesized into a folder; needs no account."""
+    app = App(context=flags() | dict(context), outdir=str(folder))
     build(app, options.read(app.node.try_get_context))
-    app.synth()
-    return folder
+    return app
 
 
-def _flags() -> dict[str, Any]:
+def flags() -> dict[str, Any]:
     """What the CDK's own command line would read and hand over."""
     found: dict[str, Any] = json.loads((assets.ROOT / "cdk.json").read_text())["context"]
     return found
@@ -38,9 +37,9 @@ def main() -> None:
     """All profiles, each into its own folder."""
     for name in PROFILES:
         began = time.monotonic()
-        folder = synthesize({"profile": name}, OUT / name)
+        application({"profile": name}, OUT / name).synth()
         took = time.monotonic() - began
-        sys.stdout.write(f"{name}: {folder.relative_to(assets.ROOT)} ({took:.0f} s)\n")
+        sys.stdout.write(f"cdk.out/{name} ({took:.0f} s)\n")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,9 @@ WORKER = "worker"
 _RUNNERS = frozenset({"executor", WORKER, "recorder"})
 
 
+_BEHIND_THE_GATEWAY = frozenset({"submit", "query"})
+
+
 class UnknownSetting(Exception):
     """The stack would set a variable that no function reads, and that stops every start."""
 
@@ -37,6 +40,8 @@ def environment(function: str, options: Options, around: Surroundings) -> dict[s
     values = _common(options)
     if function != COURIER:
         values |= _parts(options, around) | _sizes(function, options)
+    if function in _BEHIND_THE_GATEWAY:
+        values["jwt_tenant_claim"] = options.jwt_tenant_claim
     if function in _RUNNERS:
         values |= _outside(options, around)
     return checked(values)
@@ -51,7 +56,13 @@ def checked(values: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def _common(options: Options) -> dict[str, str | None]:
-    return {"cell": options.cell, "log_level": "info", "traces": "true"}
+    one_in = options.profile.trace_one_in
+    return {
+        "cell": options.cell,
+        "log_level": "info",
+        "traces": "true" if one_in else None,
+        "trace_one_in": str(one_in) if one_in else None,
+    }
 
 
 def _parts(options: Options, around: Surroundings) -> dict[str, str | None]:
@@ -81,6 +92,7 @@ def _sizes(function: str, options: Options) -> dict[str, str | None]:
             "pool": TASKS_POOL,
             "places": str(tasks.places),
             "longest_seconds": str(tasks.longest_seconds),
+            "pool_max_size": str(tasks.connections),
         }
     return {
         "places": str(profile.places),

@@ -42,6 +42,8 @@ class Options:
     auth: str = "iam"
     jwt_issuer: str | None = None
     jwt_audience: tuple[str, ...] = ()
+    # Whose jobs a token is about; the settings have a default.
+    jwt_tenant_claim: str | None = None
     zones: tuple[str, ...] = ("us-east-1a", "us-east-1b", "us-east-1c")
     nat: bool = False
     domain: str | None = None
@@ -72,6 +74,7 @@ def read(ask: Ask) -> Options:
         auth=str(ask("auth") or Options.auth),
         jwt_issuer=ask("issuer"),
         jwt_audience=_list(ask("audience")),
+        jwt_tenant_claim=ask("tenant_claim"),
         zones=_list(ask("zones")) or Options.zones,
         nat=_flag("nat", ask("nat"), default=False),
         domain=ask("domain"),
@@ -100,13 +103,17 @@ def _profile(ask: Ask) -> Profile:
     wants_secrets = bool(ask("webhook_secret") or ask("pagerduty_secret"))
     secrets = _flag("secrets", ask("secrets"), default=found.network.secrets or wants_secrets)
     found = replace(found, network=replace(found.network, secrets=secrets))
+    if (one_in := ask("trace_one_in")) is not None:
+        found = replace(found, trace_one_in=_number("trace_one_in", one_in, 1_000_000))
     at_rest = ask("tasks_at_rest")
-    return found if at_rest is None else with_tasks_at_rest(found, _number(at_rest, found))
+    if at_rest is None:
+        return found
+    return with_tasks_at_rest(found, _number("tasks_at_rest", at_rest, found.tasks.most))
 
 
-def _number(text: Any, profile: Profile) -> int:
-    if not str(text).isdigit() or int(text) > profile.tasks.most:
-        raise InvalidOption(f"tasks_at_rest={text}: a number from 0 to {profile.tasks.most}")
+def _number(name: str, text: Any, most: int) -> int:
+    if not str(text).isdigit() or int(text) > most:
+        raise InvalidOption(f"{name}={text}: a number from 0 to {most}")
     return int(text)
 
 

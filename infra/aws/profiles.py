@@ -86,6 +86,7 @@ class Tasks:
     most: int = 100
     per_task: int = 5_000
     places: int = 8
+    connections: int = 4
     longest_seconds: int = 86_400
     # In a public subnet, without a way in: its image needs no endpoints, which cost by the hour.
     public: bool = False
@@ -180,6 +181,8 @@ class Profile:
     thrifty: bool = False
     watch_seconds: int = 75
     canary_seconds: int = 60
+    # Of so many runs one is traced; 0 is none, and no endpoint for it.
+    trace_one_in: int = 100
     log_days: int = 30
     ledger_days: int = 30
     # Deleting the stack fails until this is taken off, by design.
@@ -216,6 +219,7 @@ SMALL: Final = Profile(
     windows={DEFAULT_POOL: 500, TASKS_POOL: 64},
     thrifty=True,
     canary_seconds=3_600,
+    trace_one_in=0,
     log_days=14,
     protected=False,
 )
@@ -230,6 +234,7 @@ LARGE: Final = Profile(
     tasks=Tasks(cpu=1024, memory=2048),
     api=Api(rate=5_000, burst=10_000),
     windows={DEFAULT_POOL: 8_000, TASKS_POOL: 3_200},
+    trace_one_in=10_000,
 )
 
 PROFILES: Final[Mapping[str, Profile]] = {each.name: each for each in (SMALL, STANDARD, LARGE)}

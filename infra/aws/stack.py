@@ -3,6 +3,7 @@
 from aws_cdk import App, CfnOutput, Environment, Stack
 from constructs import Construct
 
+from infra.aws.constructs.accepted import accept
 from infra.aws.constructs.alarms import Alarms
 from infra.aws.constructs.api import Api
 from infra.aws.constructs.broker import Broker
@@ -79,6 +80,7 @@ def build(app: App, options: Options) -> Stack:
     )  # fmt: skip
     Dashboard(stack, "Dashboard", options, metrics=metrics, functions=functions, bus=bus)
     _outputs(stack, storage, database, functions)
+    accept(stack, options)
     return stack
 
 

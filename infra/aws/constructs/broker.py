@@ -13,11 +13,14 @@ from constructs import Construct
 
 from infra.aws.constructs.calls import call, log_group
 from infra.aws.constructs.network import Network
+from infra.aws.constructs.readers import READERS, mapping_group
 from infra.aws.constructs.storage import Storage
 from infra.aws.profiles import TASKS_POOL, Profile
 from infra.aws.profiles import Broker as Size
+from infra.local.mapping import mapped
 from lamplighter.adapters.kafka.config import topic_config
 from lamplighter.contracts.topics import all_topics, job_runs_topics
+from lamplighter.domain.job import DEFAULT_POOL
 from lamplighter.ports.bus import Topic
 
 # Where brokers ask for IAM.
@@ -29,8 +32,6 @@ default.replication.factor=3
 min.insync.replicas=2
 unclean.leader.election.enable=false
 """
-# Our topics are all that is in the cluster, so whoever may publish may publish to any.
-_ANY: Final = "*"
 
 
 class Broker(Construct):
@@ -75,28 +76,28 @@ class Broker(Construct):
 
     def let_count(self, who: iam.IGrantable) -> None:
         """See topics, and how far each group has come."""
-        self._let(who, "cluster", ["Connect", "DescribeCluster"])
-        self._let(who, "topic", ["DescribeTopic"])
-        self._let(who, "group", ["DescribeGroup"])
+        self._let(who, "cluster", ["Connect", "DescribeCluster"], [""])
+        self._let(who, "topic", ["DescribeTopic"], list(self.topics))
+        self._let(who, "group", ["DescribeGroup"], groups())
 
     def let_publish(self, who: iam.IGrantable) -> None:
         """An idempotent producer asks the cluster for its number."""
-        self._let(who, "cluster", ["Connect", "WriteDataIdempotently"])
-        self._let(who, "topic", ["DescribeTopic", "WriteData"])
+        self._let(who, "cluster", ["Connect", "WriteDataIdempotently"], [""])
+        self._let(who, "topic", ["DescribeTopic", "WriteData"], list(self.topics))
 
-    def let_read(self, who: iam.IGrantable, names: Sequence[str], group: str) -> None:
-        """These topics, as this group or as one that begins with its name."""
-        self._let(who, "cluster", ["Connect", "DescribeCluster"])
+    def let_read(self, who: iam.IGrantable, names: Sequence[str], as_: Sequence[str]) -> None:
+        """These topics, as these groups."""
+        self._let(who, "cluster", ["Connect", "DescribeCluster"], [""])
         self._let(who, "topic", ["DescribeTopic", "ReadData"], names)
-        self._let(who, "group", ["DescribeGroup", "AlterGroup"], [group, f"{group}.*"])
+        self._let(who, "group", ["DescribeGroup", "AlterGroup"], as_)
 
     def let_make_topics(self, who: iam.IGrantable) -> None:
         """Those that are missing: here none, for the deployment has made them all."""
-        self._let(who, "cluster", ["Connect"])
-        self._let(who, "topic", ["DescribeTopic", "CreateTopic"])
+        self._let(who, "cluster", ["Connect"], [""])
+        self._let(who, "topic", ["DescribeTopic", "CreateTopic"], list(self.topics))
 
     def _let(
-        self, who: iam.IGrantable, kind: str, actions: Sequence[str], names: Sequence[str] = (_ANY,)
+        self, who: iam.IGrantable, kind: str, actions: Sequence[str], names: Sequence[str]
     ) -> None:
         iam.Grant.add_to_principal(
             grantee=who,
@@ -203,3 +204,10 @@ def topics(profile: Profile) -> list[Topic]:
     found = {topic.name: topic for topic in all_topics(profile.windows)}
     of_tasks = job_runs_topics(TASKS_POOL, partitions=profile.tasks.most)
     return list((found | {topic.name: topic for topic in of_tasks}).values())
+
+
+def groups() -> list[str]:
+    """All that read: a group for each mapping, and one for the workers."""
+    read = [mapped(function, DEFAULT_POOL) for function in READERS]
+    of_mappings = [mapping_group(each.group, topic) for each in read for topic in each.topics]
+    return [*of_mappings, mapped("executor", TASKS_POOL).group]

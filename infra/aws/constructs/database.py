@@ -17,6 +17,7 @@ from infra.aws.profiles import Profile
 DATABASE: Final = "lamplighter"
 LOGIN: Final = "lamplighter"
 PORT: Final = 5432
+_OWNER: Final = "lamplighter_owner"
 # Once more is as good as once: it runs at the first deployment, and whenever this text changes.
 # One statement, since the Data API takes no more at a time.
 _MAKE_LOGIN: Final = f"""DO $$ BEGIN
@@ -68,7 +69,7 @@ class Database(Construct):
             self,
             "Cluster",
             engine=rds.DatabaseClusterEngine.aurora_postgres(version=version),
-            credentials=rds.Credentials.from_generated_secret("owner", encryption_key=storage.key),
+            credentials=rds.Credentials.from_generated_secret(_OWNER, encryption_key=storage.key),
             default_database_name=DATABASE,
             iam_authentication=True,
             # For the login alone: it is made from outside the network, see _login.

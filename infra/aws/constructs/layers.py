@@ -1,5 +1,6 @@
 """The zips: our package and its dependencies as layers, and each function's own code."""
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.aws import assets
-from layers.bytecode import add_bytecode
+from layers.bytecode import LAMBDA, add_bytecode, interpreter
 from layers.dependencies import build
 
 RUNTIME: Final = lambda_.Runtime.PYTHON_3_13
@@ -43,11 +44,14 @@ def function_code(function: str) -> lambda_.Code:
 
 
 def _staged(files: assets.Files) -> lambda_.Code:
-    """Laid out once for each content, so that a second synthesis copies nothing."""
-    digest = assets.digest(files)
+    """Laid out once for each content, so that a second synthesis copies nothing.
+
+    With bytecode where the Python for it is here, which makes another zip.
+    """
+    digest = assets.digest(files) + ("-compiled" if interpreter(LAMBDA) else "")
     folder = _STAGED / digest
     if not folder.exists():
-        fresh = folder.with_name(f"{digest}.new")
+        fresh = folder.with_name(f"{digest}.{os.getpid()}")
         shutil.rmtree(fresh, ignore_errors=True)
         add_bytecode(assets.write(files, fresh))
         fresh.rename(folder)

@@ -9,8 +9,8 @@ from constructs import Construct, IDependable
 
 from infra.aws.constructs.broker import Broker
 from infra.aws.constructs.functions import Functions
-from infra.aws.constructs.permissions import READERS
 from infra.aws.constructs.queues import Queues
+from infra.aws.constructs.readers import READERS, mapping_group
 from infra.aws.options import Options
 from infra.aws.profiles import Reading
 from infra.local.mapping import mapped
@@ -44,7 +44,7 @@ class Mappings(Construct):
             read = mapped(function, DEFAULT_POOL)
             for topic in read.topics:
                 if isinstance(bus, Broker):
-                    self._from_kafka(function, topic, f"{read.group}.{topic}", bus)
+                    self._from_kafka(function, topic, mapping_group(read.group, topic), bus)
                 else:
                     self._from_sqs(function, topic, bus)
 

@@ -3,6 +3,7 @@
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
+from infra.aws.constructs.readers import mapping_group
 from lamplighter.telemetry.metrics import CELL, NAMESPACE, Metric
 
 
@@ -35,7 +36,7 @@ def lag(cluster: str, topic: str) -> cloudwatch.Metric:
         period=Duration.minutes(1),
         dimensions_map={
             "Cluster Name": cluster,
-            "Consumer Group": f"recorder.{topic}",
+            "Consumer Group": mapping_group("recorder", topic),
             "Topic": topic,
         },
     )

@@ -10,13 +10,14 @@ from constructs import Construct
 from infra.aws.options import Options
 
 # Which service, and who calls it from inside. An endpoint costs by the hour and zone, so none is
-# here without a caller; Lambda's own logs and traces, tokens for Aurora and MSK (signed locally),
+# here without a caller; Lambda's own logs, tokens for Aurora and MSK (signed locally),
 # and provisioned pollers need none.
 _ALWAYS: Final = {
     "lambda": "executor, recorder and worker hand http targets and webhooks to the courier",
     "sns": "the recorder tells of critical jobs that failed",
 }
 _FOR_SQS: Final = {"sqs": "every function publishes to the bus, which is SQS here"}
+_FOR_TRACES: Final = {"xray": "every function and task sends the traces of runs"}
 _FOR_SECRETS: Final = {"secretsmanager": "secrets that targets and signatures name"}
 _FOR_TASKS: Final = {
     "ecr.api": "Fargate asks for its image",
@@ -37,6 +38,7 @@ def endpoints(options: Options) -> Mapping[str, str]:
     profile = options.profile
     found = dict(_ALWAYS)
     found |= _FOR_SQS if profile.broker is None else {}
+    found |= _FOR_TRACES if profile.trace_one_in else {}
     found |= _FOR_SECRETS if profile.network.secrets else {}
     found |= {} if profile.tasks.public else _FOR_TASKS
     for service in {arn.split(":")[2] for arn in options.targets}:

@@ -5,11 +5,13 @@ from typing import Final
 
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.aws.constructs.broker import Broker
 from infra.aws.constructs.database import Database
 from infra.aws.constructs.queues import Queues
+from infra.aws.constructs.readers import READERS, mapping_group
 from infra.aws.constructs.storage import Storage
 from infra.aws.environment import COURIER, WORKER
 from infra.aws.options import Options
@@ -27,7 +29,6 @@ _LOOK_UP: Final = (
     "kafka:DescribeClusterV2",
     "kafka:GetBootstrapBrokers",
 )
-READERS: Final = ("executor", "recorder", "resolver")
 # What a target's ARN says -> what calling it takes.
 _CALLS: Final = {
     "lambda": ["lambda:InvokeFunction"],
@@ -49,7 +50,7 @@ class Permissions(Construct):
         database: Database,
         storage: Storage,
         bus: Broker | Queues,
-        courier: iam.IGrantable,
+        courier: lambda_.IFunction,
     ) -> None:
         super().__init__(scope, name)
         self._options = options
@@ -71,10 +72,14 @@ class Permissions(Construct):
         if function in _RUN:
             self._allow(who, ["s3:PutObject", "s3:AbortMultipartUpload"], [self._log_objects()])
             self._grant_targets(who)
+        if function == WORKER and self._options.profile.trace_one_in:
+            # X-Ray's calls know no resource; Lambda's functions have this by being traced.
+            self._allow(who, ["xray:PutTraceSegments"], ["*"])
         if function in _ALERT:
-            self._courier.grant_invoke(who)
-            self._storage.alerts.grant_publish(who)
-            self._storage.key.grant_encrypt_decrypt(who)
+            self._allow(who, ["lambda:InvokeFunction"], [self._courier.function_arn])
+            self._allow(who, ["sns:Publish"], [self._storage.alerts.topic_arn])
+            # The topic is encrypted, and whoever publishes needs its key.
+            self._allow(who, ["kms:Decrypt", "kms:GenerateDataKey"], [self._storage.key.key_arn])
             self._grant_secrets(who)
 
     def _grant_broker(self, broker: Broker, function: str, who: iam.IGrantable) -> None:
@@ -86,12 +91,13 @@ class Permissions(Construct):
             broker.let_make_topics(who)
         if function in READERS:
             read = mapped(function, DEFAULT_POOL)
-            broker.let_read(who, read.topics, read.group)
+            groups = [mapping_group(read.group, topic) for topic in read.topics]
+            broker.let_read(who, read.topics, groups)
             # The mapping looks the cluster up as the function that it calls.
             self._allow(who, _LOOK_UP, [broker.arn])
         if function == WORKER:
             read = mapped("executor", TASKS_POOL)
-            broker.let_read(who, read.topics, read.group)
+            broker.let_read(who, read.topics, [read.group])
 
     def _grant_targets(self, who: iam.IGrantable) -> None:
         """Only what the deployer named: a job's author must not reach all of an account."""

@@ -1,10 +1,11 @@
 """SQS as the bus: a queue for each topic of the contract, and one for what nobody could settle."""
 
-from aws_cdk import Duration, Stack
+from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from infra.aws.constructs.readers import READERS
 from infra.aws.options import Options
 from infra.aws.profiles import Profile
 from lamplighter.adapters.sqs.queues import queue_name
@@ -42,8 +43,8 @@ class Queues(Construct):
 
     def let_use(self, who: iam.IGrantable) -> None:
         """All of them: they are one bus, and everybody publishes."""
-        arn = Stack.of(self).format_arn(service="sqs", resource=f"{self.prefix}-*")
-        iam.Grant.add_to_principal(grantee=who, actions=_ACTIONS, resource_arns=[arn])
+        arns = [queue.queue_arn for queue in self.topics.values()]
+        iam.Grant.add_to_principal(grantee=who, actions=_ACTIONS, resource_arns=arns)
 
     def _queue(self, topic: Topic, aside: sqs.DeadLetterQueue | None) -> sqs.Queue:
         return sqs.Queue(
@@ -64,5 +65,4 @@ def visibility(profile: Profile) -> int:
 
     A run whose executor died waits for none of it: the sweeper queues it anew.
     """
-    readers = ("executor", "recorder", "resolver")
-    return 6 * max(profile.functions[name].timeout for name in readers)
+    return 6 * max(profile.functions[name].timeout for name in READERS)

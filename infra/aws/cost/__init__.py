@@ -1,0 +1,1 @@
+"""What a deployment costs: `python -m infra.aws.cost` prints docs/cost.md."""

@@ -1,0 +1,125 @@
+"""A synthesized template, and questions to it: who depends on whom, who may do what."""
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from infra.aws.options import Options
+
+Resource = dict[str, Any]
+
+
+class Template:
+    def __init__(self, options: Options, body: dict[str, Any]) -> None:
+        self.options = options
+        self.profile = options.profile
+        self.body = body
+        self.resources: dict[str, Resource] = body["Resources"]
+
+    def copy(self) -> "Template":
+        return Template(self.options, copy.deepcopy(self.body))
+
+    def of_type(self, kind: str) -> dict[str, Resource]:
+        return {name: each for name, each in self.resources.items() if each["Type"] == kind}
+
+    def properties(self, kind: str) -> list[dict[str, Any]]:
+        return [each.get("Properties", {}) for each in self.of_type(kind).values()]
+
+    def one(self, kind: str) -> dict[str, Any]:
+        (found,) = self.properties(kind)
+        return found
+
+    def function(self, name: str) -> str:
+        """The logical id of one of our functions."""
+        wanted = f"functions.{name}.handler.handler"
+        (found,) = (
+            key
+            for key, each in self.of_type("AWS::Lambda::Function").items()
+            if each["Properties"]["Handler"] == wanted
+        )
+        return found
+
+    def functions(self) -> dict[str, dict[str, Any]]:
+        """Ours, by name."""
+        return {
+            each["Properties"]["Handler"].split(".")[1]: each["Properties"]
+            for each in self.of_type("AWS::Lambda::Function").values()
+            if each["Properties"]["Handler"].startswith("functions.")
+        }
+
+    def before(self, name: str) -> set[str]:
+        """All that must be there first: by DependsOn and by reference, however indirectly."""
+        found: set[str] = set()
+        ahead = [name]
+        while ahead:
+            for each in self._direct(self.resources[ahead.pop()]):
+                if each in self.resources and each not in found:
+                    found.add(each)
+                    ahead.append(each)
+        return found
+
+    def _direct(self, resource: Resource) -> Iterator[str]:
+        depends = resource.get("DependsOn", [])
+        yield from [depends] if isinstance(depends, str) else depends
+        yield from references(resource.get("Properties", {}))
+
+    def variables(self, function: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.functions()[function]["Environment"]["Variables"]
+        return found
+
+    def statements(self, role: str) -> list[dict[str, Any]]:
+        """What a role may do, from every policy that names it."""
+        return [
+            statement
+            for policy in self.properties("AWS::IAM::Policy")
+            if {"Ref": role} in policy.get("Roles", [])
+            for statement in policy["PolicyDocument"]["Statement"]
+        ]
+
+    def role_of(self, function: str) -> str:
+        role: str = self.functions()[function]["Role"]["Fn::GetAtt"][0]
+        return role
+
+    def may(self, role: str, action: str) -> list[Any]:
+        """The resources on which a role may do this."""
+        return [
+            resource
+            for statement in self.statements(role)
+            if action in listed(statement["Action"])
+            for resource in listed(statement["Resource"])
+        ]
+
+
+def listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def references(value: Any) -> Iterator[str]:
+    """Logical ids in a piece of a template. `${name}` in Fn::Sub is not used by the CDK here."""
+    if isinstance(value, dict):
+        if isinstance(value.get("Ref"), str):
+            yield value["Ref"]
+        if "Fn::GetAtt" in value:
+            yield value["Fn::GetAtt"][0]
+        for each in value.values():
+            yield from references(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from references(each)
+
+
+def flat(value: Any) -> str:
+    """A value as text, with references as <Name>: to look for what it says."""
+    if isinstance(value, dict):
+        if "Ref" in value:
+            return f"<{value['Ref']}>"
+        if "Fn::GetAtt" in value:
+            return "<{}.{}>".format(*value["Fn::GetAtt"])
+        if "Fn::Join" in value:
+            glue, parts = value["Fn::Join"]
+            return str(glue.join(flat(part) for part in parts))
+        if "Fn::Select" in value:
+            return f"<{flat(value['Fn::Select'][1])}#{value['Fn::Select'][0]}>"
+        if "Fn::Split" in value:
+            return flat(value["Fn::Split"][1])
+    return str(value)

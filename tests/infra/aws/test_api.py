@@ -1,0 +1,77 @@
+"""The HTTP API: every route there is, none open, bounded and logged."""
+
+import json
+
+import pytest
+
+from functions.query.handler import api as query
+from functions.submit.handler import api as submit
+from tests.infra.aws.conftest import synthesize
+from tests.infra.aws.template import Template, flat
+
+pytestmark = pytest.mark.xdist_group("aws")
+
+
+def test_every_route_of_the_functions_is_one_of_the_gateways(template: Template) -> None:
+    made = {each["RouteKey"] for each in template.properties("AWS::ApiGatewayV2::Route")}
+
+    assert made == {route.name for route in [*submit.routes, *query.routes]}
+
+
+def test_a_route_leads_to_the_function_that_has_it(template: Template) -> None:
+    targets = {
+        each["RouteKey"]: flat(each["Target"])
+        for each in template.properties("AWS::ApiGatewayV2::Route")
+    }
+    integrations = template.of_type("AWS::ApiGatewayV2::Integration")
+
+    for function, api in (("submit", submit), ("query", query)):
+        for route in api.routes:
+            name = targets[route.name].removeprefix("integrations/<").rstrip(">")
+            uri = flat(integrations[name]["Properties"]["IntegrationUri"])
+            assert template.function(function) in uri
+
+
+def test_no_route_is_open(template: Template) -> None:
+    for route in template.properties("AWS::ApiGatewayV2::Route"):
+        assert route["AuthorizationType"] == "AWS_IAM"
+
+
+def test_the_gateway_may_call_its_functions(template: Template) -> None:
+    callers = {
+        flat(each["FunctionName"])
+        for each in template.properties("AWS::Lambda::Permission")
+        if each["Principal"] == "apigateway.amazonaws.com"
+    }
+
+    for name in ("submit", "query"):
+        assert f"<{template.function(name)}.Arn>" in callers
+
+
+def test_requests_are_bounded_and_logged(template: Template) -> None:
+    stage = template.one("AWS::ApiGatewayV2::Stage")
+
+    limits = stage["DefaultRouteSettings"]
+    assert 0 < limits["ThrottlingRateLimit"] <= limits["ThrottlingBurstLimit"]
+    assert "requestId" in json.loads(stage["AccessLogSettings"]["Format"])
+    assert "AccessLog" in flat(stage["AccessLogSettings"]["DestinationArn"])
+
+
+def test_no_firewall_is_promised_where_none_can_be(template: Template) -> None:
+    """AWS WAF cannot stand before an HTTP API, and no linter says so."""
+    assert not [each for each in template.resources.values() if "WAF" in each["Type"]]
+
+
+def test_keys_are_checked_by_a_function_and_remembered(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with_keys = synthesize(tmp_path_factory.mktemp("keys"), profile="small", auth="api-key")
+    authorizer = with_keys.one("AWS::ApiGatewayV2::Authorizer")
+
+    assert authorizer["AuthorizerType"] == "REQUEST"
+    assert authorizer["EnableSimpleResponses"] is True
+    assert authorizer["AuthorizerResultTtlInSeconds"] > 0
+    assert with_keys.function("authorizer") in flat(authorizer["AuthorizerUri"])
+    assert with_keys.may(with_keys.role_of("authorizer"), "rds-db:connect")
+    for route in with_keys.properties("AWS::ApiGatewayV2::Route"):
+        assert route["AuthorizationType"] == "CUSTOM"

@@ -1,0 +1,189 @@
+"""Database, cache and brokers: sizes and versions that no linter looks at."""
+
+import pytest
+
+from infra.aws.constructs.broker import topics
+from lamplighter.contracts.topics import all_topics
+from tests.infra.aws.template import Template, flat
+
+pytestmark = pytest.mark.xdist_group("aws")
+
+
+def test_the_database_has_a_range_that_aurora_takes(template: Template) -> None:
+    scaling = template.one("AWS::RDS::DBCluster")["ServerlessV2ScalingConfiguration"]
+
+    least, most = scaling["MinCapacity"], scaling["MaxCapacity"]
+    assert 0 <= least < most <= 256
+    assert least * 2 == int(least * 2)
+    assert most >= 1
+
+
+def test_only_a_database_that_may_reach_zero_pauses(template: Template) -> None:
+    scaling = template.one("AWS::RDS::DBCluster")["ServerlessV2ScalingConfiguration"]
+
+    if template.profile.name == "small":
+        assert scaling["MinCapacity"] == 0
+        assert 300 <= scaling["SecondsUntilAutoPause"] <= 86_400
+    else:
+        assert scaling["MinCapacity"] >= 0.5
+        assert "SecondsUntilAutoPause" not in scaling
+
+
+def test_nothing_keeps_a_connection_to_the_database_open(template: Template) -> None:
+    assert not template.of_type("AWS::RDS::DBProxy")
+
+
+def test_the_database_takes_tokens_and_is_encrypted(template: Template) -> None:
+    cluster = template.one("AWS::RDS::DBCluster")
+
+    assert cluster["EnableIAMDatabaseAuthentication"] is True
+    assert cluster["StorageEncrypted"] is True
+    assert "StorageKey" in flat(cluster["KmsKeyId"])
+    assert template.one("AWS::RDS::DBClusterParameterGroup")["Parameters"] == {"rds.force_ssl": "1"}
+    assert cluster["BackupRetentionPeriod"] >= 7
+
+
+def test_the_large_database_does_not_pay_by_the_page(templates: dict[str, Template]) -> None:
+    found = {
+        name: each.one("AWS::RDS::DBCluster").get("StorageType") for name, each in templates.items()
+    }
+
+    assert found == {"small": None, "standard": None, "large": "aurora-iopt1"}
+
+
+def test_the_database_has_connections_for_all_who_read_the_bus(template: Template) -> None:
+    """Aurora gives about 100 for each ACU, 5,000 at most, and 2,000 where it may sleep."""
+    profile = template.profile
+    most = min(100 * profile.database.most_acu, 2_000 if profile.database.least_acu < 1 else 5_000)
+    at_once = {"executor": 80, "recorder": 40, "resolver": 10}
+    if profile.broker is None:
+        at_once = {"executor": 20, "recorder": 12, "resolver": 2}
+
+    readers = sum(profile.functions[name].connections * n for name, n in at_once.items())
+    workers = profile.tasks.most * profile.tasks.connections
+    assert readers + workers < most / 2  # the other half is for those who submit and ask
+
+
+def test_the_cache_is_valkey_and_encrypted(template: Template) -> None:
+    if template.profile.cache.node_type:
+        group = template.one("AWS::ElastiCache::ReplicationGroup")
+        assert (group["Engine"], group["EngineVersion"]) == ("valkey", "8.1")
+        assert group["CacheNodeType"].startswith("cache.")
+        assert group["NumCacheClusters"] == 3
+        assert group["TransitEncryptionEnabled"] is True
+        assert group["TransitEncryptionMode"] == "required"
+        assert group["AutomaticFailoverEnabled"] is True
+    else:
+        cache = template.one("AWS::ElastiCache::ServerlessCache")
+        assert (cache["Engine"], cache["MajorEngineVersion"]) == ("valkey", "8")
+        limits = cache["CacheUsageLimits"]
+        assert 1 <= limits["DataStorage"]["Maximum"] <= 5_000
+        assert 1_000 <= limits["ECPUPerSecond"]["Maximum"] <= 15_000_000
+
+
+@pytest.mark.parametrize("profile", ["small", "standard"])
+def test_the_caches_name_is_one_that_aws_takes(
+    profile: str, templates: dict[str, Template]
+) -> None:
+    name = templates[profile].one("AWS::ElastiCache::ServerlessCache")["ServerlessCacheName"]
+
+    assert len(name) <= 40
+    assert name == name.lower()
+    assert name[0].isalpha()
+    assert not name.endswith("-")
+    assert "--" not in name
+
+
+def test_functions_speak_tls_to_the_cache(template: Template) -> None:
+    assert flat(template.variables("submit")["LAMPLIGHTER_VALKEY_URL"]).startswith("valkeys://")
+
+
+def test_brokers_need_no_zookeeper(with_kafka: Template) -> None:
+    assert with_kafka.one("AWS::MSK::Cluster")["KafkaVersion"].endswith(".kraft")
+
+
+def test_brokers_are_three_in_three_zones(with_kafka: Template) -> None:
+    cluster = with_kafka.one("AWS::MSK::Cluster")
+    nodes = cluster["BrokerNodeGroupInfo"]
+
+    assert cluster["NumberOfBrokerNodes"] % 3 == 0
+    assert len(nodes["ClientSubnets"]) == 3
+    if nodes["InstanceType"].startswith("express."):
+        assert "StorageInfo" not in nodes
+        assert "ConfigurationInfo" not in cluster
+    else:
+        assert nodes["InstanceType"] == "kafka.m7g.large"
+        assert nodes["StorageInfo"]["EBSStorageInfo"]["VolumeSize"] >= 50
+
+
+def test_each_profile_has_its_kind_of_broker(templates: dict[str, Template]) -> None:
+    kinds = {
+        name: [
+            each["BrokerNodeGroupInfo"]["InstanceType"].partition(".")[0]
+            for each in template.properties("AWS::MSK::Cluster")
+        ]
+        for name, template in templates.items()
+    }
+
+    assert kinds == {"small": [], "standard": ["kafka"], "large": ["express"]}
+
+
+def test_brokers_know_nobody_but_iam(with_kafka: Template) -> None:
+    cluster = with_kafka.one("AWS::MSK::Cluster")
+
+    assert cluster["ClientAuthentication"] == {
+        "Sasl": {"Iam": {"Enabled": True}},
+        "Unauthenticated": {"Enabled": False},
+    }
+    assert cluster["EncryptionInfo"]["EncryptionInTransit"] == {
+        "ClientBroker": "TLS",
+        "InCluster": True,
+    }
+
+
+def test_topics_are_the_contracts(with_kafka: Template) -> None:
+    made = {each["TopicName"]: each for each in with_kafka.properties("AWS::MSK::Topic")}
+    wanted = {topic.name: topic for topic in topics(with_kafka.profile)}
+
+    assert made.keys() == {topic.name for topic in all_topics(with_kafka.profile.windows)}
+    for name, topic in made.items():
+        assert topic["PartitionCount"] == wanted[name].partitions
+        assert topic["ReplicationFactor"] == 3
+
+
+def test_no_task_is_without_a_partition(with_kafka: Template) -> None:
+    most = with_kafka.one("AWS::ApplicationAutoScaling::ScalableTarget")["MaxCapacity"]
+
+    for topic in with_kafka.properties("AWS::MSK::Topic"):
+        if topic["TopicName"].startswith("job-runs.tasks."):
+            assert topic["PartitionCount"] >= most
+
+
+def test_partitions_are_no_more_than_the_brokers_bear(with_kafka: Template) -> None:
+    total = sum(
+        each["PartitionCount"] * each["ReplicationFactor"]
+        for each in with_kafka.properties("AWS::MSK::Topic")
+    )
+
+    assert total / with_kafka.one("AWS::MSK::Cluster")["NumberOfBrokerNodes"] <= 1_000
+
+
+def test_queues_are_the_contracts_and_end_in_dead_letters(with_sqs: Template) -> None:
+    queues = {each["QueueName"]: each for each in with_sqs.properties("AWS::SQS::Queue")}
+    names = {
+        f"lamplighter-{topic.name.replace('.', '-')}"
+        for topic in all_topics(with_sqs.profile.windows)
+    }
+
+    assert queues.keys() == names
+    for name, queue in queues.items():
+        assert ("RedrivePolicy" in queue) is (name != "lamplighter-dead-letters")
+
+
+def test_a_message_stays_hidden_for_six_times_its_reader(with_sqs: Template) -> None:
+    longest = max(
+        with_sqs.functions()[name]["Timeout"] for name in ("executor", "recorder", "resolver")
+    )
+
+    for queue in with_sqs.properties("AWS::SQS::Queue"):
+        assert 6 * longest <= queue["VisibilityTimeout"] <= 43_200

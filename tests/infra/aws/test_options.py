@@ -1,0 +1,64 @@
+"""What a deployer may choose, and what is refused before anything is made."""
+
+import pytest
+
+from infra.aws.constructs.network import endpoints
+from infra.aws.options import InvalidOption, of
+
+
+@pytest.mark.parametrize(
+    ("context", "says"),
+    [
+        ({"profile": "huge"}, "small, standard, large"),
+        ({"auth": "none"}, "never open"),
+        ({"auth": "jwt"}, "issuer"),
+        ({"auth": "jwt", "issuer": "https://issuer.example/"}, "audience"),
+        ({"zones": "us-east-1a,us-east-1b"}, "three"),
+        ({"zones": "us-east-1a,us-east-1b,us-east-1b"}, "three"),
+        ({"zones": "us-east-1a,us-east-1b,us-east-1e"}, "no MSK"),
+        ({"zones": "us-east-1a,us-east-1b,us-west-2a"}, "one region"),
+        ({"domain": "jobs.example.com"}, "certificate"),
+        ({"image": "docker.io/library/worker:1"}, "private ECR"),
+        ({"image": "123456789012.dkr.ecr.us-east-1.amazonaws.com/worker"}, "tag or digest"),
+        ({"cell": "Second Cell"}, "lower case"),
+        ({"nat": "maybe"}, "true or false"),
+        ({"tasks_at_rest": "1000"}, "0 to"),
+    ],
+)
+def test_a_choice_that_cannot_work_is_refused(context: dict[str, str], says: str) -> None:
+    with pytest.raises(InvalidOption, match=says):
+        of(context)
+
+
+def test_nothing_chosen_is_small_closed_and_without_nat() -> None:
+    chosen = of({})
+
+    assert (chosen.profile.name, chosen.auth, chosen.nat) == ("small", "iam", False)
+    assert chosen.region == "us-east-1"
+
+
+def test_an_image_may_be_named_by_digest() -> None:
+    digest = "sha256:" + "0" * 64
+    chosen = of({"image": f"123456789012.dkr.ecr.us-east-1.amazonaws.com/a/worker@{digest}"})
+
+    assert chosen.image
+    assert (chosen.image.name, chosen.image.version) == ("a/worker", digest)
+
+
+def test_a_target_brings_its_endpoint() -> None:
+    without = of({"profile": "standard"})
+    with_target = of(
+        {"profile": "standard", "targets": "arn:aws:ecs:us-east-1:1:task-definition/report:1"}
+    )
+
+    assert endpoints(with_target).keys() - endpoints(without).keys() == {"ecs"}
+
+
+def test_every_endpoint_has_its_reason() -> None:
+    for profile in ("small", "standard", "large"):
+        assert all(endpoints(of({"profile": profile})).values())
+
+
+def test_a_named_secret_brings_its_endpoint_to_small() -> None:
+    assert "secretsmanager" not in endpoints(of({}))
+    assert "secretsmanager" in endpoints(of({"webhook_secret": "webhooks"}))
