@@ -94,6 +94,15 @@ def test_nobody_asks_a_ledger_that_rests(cell: Cell) -> None:
 
 
 def test_housekeeping_is_done_before_anybody_sleeps(cell: Cell) -> None:
+    """However slow it is: longer than it takes to see that nothing is due."""
+    settle, slow = cell.ledger.settle_overdue, threading.Event()
+
+    def settle_slowly() -> Any:
+        slow.wait(0.8)
+        return settle()
+
+    cell.ledger.settle_overdue = settle_slowly  # type: ignore[assignment, method-assign]
+
     cell.thrifty().watch(20)
 
     calls = cell.seen_ledger.calls
