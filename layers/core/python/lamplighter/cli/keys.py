@@ -97,7 +97,7 @@ def list_keys(obey: Obey, tenant: str | None, *, as_json: bool) -> None:
 @click.argument("key_id", type=click.UUID)
 @_with_keyring
 def revoke(obey: Obey, key_id: UUID) -> None:
-    """Revoke a key. It opens nothing a minute later."""
+    """Revoke a key. It opens nothing once the caches have forgotten it."""
     from lamplighter.contracts.keyring import RevokeKey
 
     obey(RevokeKey(key_id))
