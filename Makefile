@@ -29,6 +29,8 @@ up: $(LOCAL) ## start everything on this machine, migrate, and wait for Ctrl-C (
 
 test: lint ## lint, types, import contracts and every test (ARGS="-k name" narrows the tests)
 	@$(BIN)/python -m infra.local.kafka.jars --if-possible
+	@$(BIN)/python -m layers.dependencies.build here > /dev/null
+	@$(BIN)/python -m tests.runtime.sam
 	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup $(ARGS)
 
 lint: $(DEV) ## ruff, mypy and import-linter, without the tests

@@ -1,6 +1,7 @@
 """What the tests take out of the aws-sam-cli wheel: Lambda's runtime emulator, AWS's sample events.
 
-Nothing is installed: the wheel has 8 MB, its installation 340. It comes by its hash, once.
+Nothing is installed: the wheel has 8 MB, its installation 340. It comes by its hash, once:
+`python -m tests.runtime.sam` fetches it, where it can be had.
 """
 
 import hashlib
@@ -82,3 +83,7 @@ def _put_in_place(fresh: Path, folder: Path) -> None:
         if not folder.exists():
             raise
         shutil.rmtree(fresh)
+
+
+if __name__ == "__main__":
+    emulator()

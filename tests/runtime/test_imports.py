@@ -56,21 +56,15 @@ def packages(disk: Disk, modules: dict[str, str]) -> set[str]:
 
 
 @pytest.mark.parametrize("function", assets.function_names())
-def test_a_start_imports_no_driver(machine: Machine, function: str) -> None:
+def test_a_start_imports_no_driver_and_nothing_from_outside(
+    machine: Machine, function: str
+) -> None:
     disk = machine.disk(function)
 
     modules = imported(disk, f"import functions.{function}.handler")
 
     assert packages(disk, modules) - AT_LEISURE.get(function, set()) <= LIGHT
     assert not {name for name in modules if name.startswith("lamplighter.adapters.memory")}
-
-
-@pytest.mark.parametrize("function", assets.function_names())
-def test_a_zip_has_its_own_function_alone(machine: Machine, function: str) -> None:
-    disk = machine.disk(function)
-
-    modules = imported(disk, f"import functions.{function}.handler")
-
     ours = {name: file for name, file in modules.items() if name.startswith("functions.")}
     assert set(ours) == {f"functions.{function}", f"functions.{function}.handler"}
     assert all(Path(file).is_relative_to(disk.task) for file in ours.values())
