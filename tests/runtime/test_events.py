@@ -19,6 +19,9 @@ from tests.runtime.cell import EVENTS, recorded
 from tests.runtime.conftest import Running, Start
 from tests.runtime.shape import Sample, differences
 
+# One set of functions, whoever runs the tests.
+pytestmark = pytest.mark.xdist_group("runtime-events")
+
 NAMES: Final = sorted(path.stem for path in EVENTS.glob("*.json"))
 
 HTTP: Final = Sample(

@@ -14,6 +14,8 @@ from tests.runtime import sam
 from tests.runtime.conftest import Start, starting
 from tests.runtime.emulated import FunctionFailed
 
+pytestmark = pytest.mark.xdist_group("runtime-failing")
+
 EVENTS = Path(__file__).parents[2] / "events"
 
 
