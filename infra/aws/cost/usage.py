@@ -1,56 +1,33 @@
 """How much of everything a month takes: from a profile's sizes, a load, and what is assumed."""
 
-import math
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from infra.aws.constructs.network import endpoints
-from infra.aws.constructs.readers import READERS
 from infra.aws.cost.assumed import ASSUMED, Assumed
+from infra.aws.cost.calls import called
+from infra.aws.cost.load import NOTHING, Load
 from infra.aws.cost.prices import DAYS, HOURS, MINUTES, PRICES
+from infra.aws.cost.sizes import (
+    alarm_metrics,
+    awake_hours,
+    executor_batch,
+    how_many_cells,
+    mappings,
+    poller_units,
+    series,
+)
 from infra.aws.options import Options
-from infra.aws.profiles import TASKS_POOL, Function, Profile
-from infra.local.mapping import mapped
+from infra.aws.profiles import TASKS_POOL, Profile
 from lamplighter.domain.job import DEFAULT_POOL
 from lamplighter.domain.policy import JobClass
-from lamplighter.stages.thrift import LEAD, LONGEST_REST
-from lamplighter.telemetry.metrics import METRICS
 
-SINGLE: Final = "single"
-BULK: Final = "bulk"
-RECURRING: Final = "recurring"
-# AWS's: a unit has so many pollers, and a poller so many calls at once.
-_POLLERS_PER_UNIT: Final = 10
-_CALLS_PER_POLLER: Final = 5
 _LEAST_VALKEY_GB: Final = 0.1
 _GB: Final = 1e9
 
 # Of each price's unit, so much a month.
 Usage = Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class Load:
-    """Runs a day, within so many hours of it, and how they were submitted."""
-
-    runs_a_day: float = 0.0
-    submission: str = BULK
-    hours_a_day: float = 24.0
-
-    @property
-    def rate(self) -> float:
-        """A second, while there are any."""
-        return self.runs_a_day / (self.hours_a_day * 3600)
-
-    @property
-    def runs(self) -> float:
-        """A month."""
-        return self.runs_a_day * DAYS
-
-
-NOTHING: Final = Load(hours_a_day=0.0001)
 
 
 def dollars(usage: Usage) -> float:
@@ -61,9 +38,7 @@ def month(profile: Profile, load: Load, assumed: Assumed = ASSUMED) -> Usage:
     """Standing and moving parts, in as many cells as the load takes."""
     cells = how_many_cells(profile, load, assumed)
     share = Load(load.runs_a_day / cells, load.submission, load.hours_a_day)
-    found: Counter[str] = Counter()
-    for part in (_standing(profile, assumed), _moving(profile, share, assumed)):
-        found.update(part)
+    found = _sum([_standing(profile, assumed), _moving(profile, share, assumed)])
     return {name: quantity * cells for name, quantity in found.items() if quantity}
 
 
@@ -72,49 +47,11 @@ def at_rest(profile: Profile, assumed: Assumed = ASSUMED) -> Usage:
     return month(profile, NOTHING, assumed)
 
 
-def how_many_cells(profile: Profile, load: Load, assumed: Assumed = ASSUMED) -> int:
-    """By the design's limit, and by what the profile lets the database grow to."""
-    most = min(assumed.runs_per_second_and_cell, profile.database.most_acu * assumed.runs_per_acu)
-    return max(1, math.ceil(load.rate / most))
-
-
-def too_many_requests(profile: Profile, load: Load, assumed: Assumed = ASSUMED) -> bool:
-    """More single submissions a second than the API lets in."""
-    each = load.rate / how_many_cells(profile, load, assumed)
-    return load.submission == SINGLE and each > profile.api.rate
-
-
-def alarm_metrics(profile: Profile) -> int:
-    """AWS counts the metrics that alarms look at. With IAM there is no authorizer to watch."""
-    functions = len(profile.functions) - 1
-    broker = profile.broker
-    disks = broker.brokers if broker and not broker.express else 0
-    # 11 of one metric, a failure rate of two, errors and throttles of each function, and the
-    # scaling's own, up and down.
-    return 11 + 2 + 2 * functions + disks + 2
-
-
-def series(pools: int, classes: int) -> int:
-    """Metrics by all their dimensions, and each once for the cell."""
-    size = {"Pool": pools, "Class": classes}
-    return sum(
-        1 + (math.prod(size[name] for name in metric.by) if metric.by else 0) for metric in METRICS
-    )
-
-
-def mappings() -> int:
-    return sum(len(mapped(function, DEFAULT_POOL).topics) for function in READERS)
-
-
-def awake_hours(profile: Profile, load: Load) -> float:
-    """A thrifty cell wakes for a load, and for a look at least every hour; others never sleep."""
-    pause = profile.database.pause_after_seconds
-    if not profile.thrifty or pause is None:
-        return HOURS
-    busy = min(24.0, load.hours_a_day) / 24 * HOURS
-    every = min(profile.canary_seconds or math.inf, LONGEST_REST.total_seconds())
-    awake = min(1.0, (LEAD.total_seconds() + pause) / every)
-    return busy + (HOURS - busy) * awake
+def _sum(parts: Iterable[Usage]) -> Usage:
+    found: Counter[str] = Counter()
+    for part in parts:
+        found.update(part)
+    return found
 
 
 def _standing(profile: Profile, assumed: Assumed) -> Usage:
@@ -150,16 +87,8 @@ def _nodes(profile: Profile) -> Usage:
 
 def _moving(profile: Profile, load: Load, assumed: Assumed) -> Usage:
     """What follows the load, down to none of it."""
-    found: Counter[str] = Counter()
-    for part in (
-        _database(profile, load, assumed),
-        _cache(profile, load, assumed),
-        _bus(profile, load, assumed),
-        _functions(profile, load, assumed),
-        _around(profile, load, assumed),
-    ):
-        found.update(part)
-    return found
+    parts = (_database, _cache, _bus, called, _around)
+    return _sum(part(profile, load, assumed) for part in parts)
 
 
 def _database(profile: Profile, load: Load, assumed: Assumed) -> Usage:
@@ -196,115 +125,21 @@ def _bus(profile: Profile, load: Load, assumed: Assumed) -> Usage:
     written = messages * assumed.message_bytes / _GB
     kept = written / DAYS * 3 if broker.express else 0.0
     return {
-        "pollers": math.ceil(_pollers(profile, load, assumed) / _POLLERS_PER_UNIT) * HOURS,
+        "pollers": poller_units(profile, load, assumed) * HOURS,
         "express_in": written if broker.express else 0.0,
         "broker_gb": kept,
         "logs": broker.brokers * assumed.broker_log_gb,
     }
 
 
-def _pollers(profile: Profile, load: Load, assumed: Assumed) -> int:
-    """One for each mapping, and more where one mapping has many calls at once."""
-    calls = load.rate / executor_batch(profile, load, assumed)
-    at_once = calls * _execute_seconds(profile, load, assumed)
-    busy = min(profile.readings["executor"].most_pollers, math.ceil(at_once / _CALLS_PER_POLLER))
-    return mappings() - 1 + max(1, busy)
-
-
-def executor_batch(profile: Profile, load: Load, assumed: Assumed = ASSUMED) -> float:
-    """What gathers while the calls before are under way; all of it in one class."""
-    reading = profile.readings["executor"]
-    at_once = (
-        reading.most_invocations
-        if profile.broker is None
-        else reading.most_pollers * _CALLS_PER_POLLER
-    )
-    return min(reading.batch, max(1.0, load.rate * assumed.execute_seconds / at_once))
-
-
-def _execute_seconds(profile: Profile, load: Load, assumed: Assumed) -> float:
-    batch = executor_batch(profile, load, assumed)
-    return assumed.execute_seconds + batch * assumed.execute_seconds_per_run
-
-
-def _recorder_batch(profile: Profile, load: Load, assumed: Assumed) -> float:
-    reading = profile.readings["recorder"]
-    gathers = max(float(reading.window), assumed.record_seconds)
-    events = load.rate * (assumed.messages_per_run - 1)
-    return min(reading.batch, max(1.0, events * gathers))
-
-
-@dataclass(frozen=True)
-class _Calls:
-    """Of one function, in a month."""
-
-    number: float
-    seconds: float
-    size: Function
-
-    @property
-    def gb_seconds(self) -> float:
-        return self.number * self.seconds * self.size.memory / 1024
-
-
-def _functions(profile: Profile, load: Load, assumed: Assumed) -> Usage:
-    calls = [*_watching(profile, load, assumed), *_running(profile, load, assumed)]
-    requests = _requests(load, assumed)
-    bytes_ = sum(each.number for each in calls) * assumed.log_bytes_per_call
-    bytes_ += requests * assumed.log_bytes_per_request + load.runs * assumed.log_bytes_per_run
-    return {
-        "lambda_time": sum(each.gb_seconds for each in calls),
-        "lambda_calls": sum(each.number for each in calls) / 1e6,
-        "http": requests / 1e6,
-        "logs": bytes_ / _GB,
-    }
-
-
-def _requests(load: Load, assumed: Assumed) -> float:
-    per_run = {SINGLE: 1.0, BULK: 1 / assumed.bulk_jobs, RECURRING: 0.0}
-    return load.runs * per_run[load.submission]
-
-
-def _watching(profile: Profile, load: Load, assumed: Assumed) -> list[_Calls]:
-    size = profile.functions["watcher"]
-    awake = awake_hours(profile, load) * 60
-    return [
-        _Calls(awake, profile.watch_seconds, size),
-        _Calls(MINUTES - awake, assumed.asleep_seconds, size),
-    ]
-
-
-def _running(profile: Profile, load: Load, assumed: Assumed) -> list[_Calls]:
-    batch = executor_batch(profile, load, assumed)
-    events = _recorder_batch(profile, load, assumed)
-    single = load.submission == SINGLE
-    told = load.runs * (assumed.messages_per_run - 1)
-    return [
-        _Calls(
-            _requests(load, assumed),
-            assumed.submit_seconds if single else assumed.bulk_seconds,
-            profile.functions["submit"],
-        ),
-        _Calls(
-            load.runs / batch,
-            _execute_seconds(profile, load, assumed),
-            profile.functions["executor"],
-        ),
-        _Calls(
-            told / events,
-            assumed.record_seconds + events * assumed.record_seconds_per_event,
-            profile.functions["recorder"],
-        ),
-    ]
-
-
 def _around(profile: Profile, load: Load, assumed: Assumed) -> Usage:
     pools = (DEFAULT_POOL, TASKS_POOL)
-    # At rest there is the canary's class, and the backlog of each pool.
-    busy = series(len(pools), len(JobClass)) if load.runs_a_day else series(1, 1) + 1
+    # At rest there is the canary's class, and the backlog of each pool. Paid by the hour.
+    quiet, busy = series(1, 1) + 1, series(len(pools), len(JobClass))
+    share = load.hours_a_day / 24
     traced = load.runs / profile.trace_one_in if profile.trace_one_in else 0.0
     return {
-        "metrics": busy,
+        "metrics": quiet + (busy - quiet) * share,
         "traces": traced / 1e6,
         "between_zones": load.runs * assumed.bytes_between_zones_per_run / _GB,
     }
