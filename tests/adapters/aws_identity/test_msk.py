@@ -2,6 +2,7 @@
 
 import base64
 import json
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,10 +10,13 @@ from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from infra.local.kafka.server import QUICK_JVM, Kafka
 from infra.local.service import HOST, free_port
 from lamplighter.adapters.aws_identity.msk import MskTokens
+from lamplighter.adapters.kafka import admin
+from lamplighter.adapters.kafka.admin import KafkaTopics
 from lamplighter.adapters.kafka.bus import KafkaBus
 from lamplighter.adapters.kafka.config import KafkaAccess, made
 from lamplighter.ports.bus import BusUnavailable, Consumer, Message, Record, Topic
@@ -85,7 +89,7 @@ def test_producer_administrator_and_consumers_prove_who_they_are(broker: Guarded
     bus.ensure_topics([Topic(topic, 1, "nothing")])
     counts.append(tokens.asked)
     bus.publish([Message(topic, b"hello")])
-    assert bus.lags("readers", [topic]) == {(topic, 0): 1}
+    assert bus.lags("readers", [topic], seconds=10) == {(topic, 0): 1}
     counts.append(tokens.asked)
     consumer = bus.consumer("readers", [topic])
     [record] = _first(consumer)
@@ -110,9 +114,31 @@ def test_a_token_that_the_broker_refuses_is_told_as_a_bus_out_of_reach(
     bus.close()
 
 
-def test_whoever_gets_no_client_has_no_bus() -> None:
-    from confluent_kafka import KafkaError, KafkaException
+def test_a_leader_that_counts_waits_for_no_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library takes a second for the first; a lease ends half a second later."""
+    let_go, tries = threading.Event(), []
 
+    def make(config: dict[str, object]) -> object:
+        tries.append(config["group.id"])
+        let_go.wait(10)
+        raise KafkaException(KafkaError(KafkaError.SASL_AUTHENTICATION_FAILED, "no token came"))
+
+    monkeypatch.setattr(admin, "Consumer", make)
+    topics = KafkaTopics(KafkaAccess("127.0.0.1:1"), replicas=-1, answer_seconds=1)
+
+    for _ in range(2):
+        with pytest.raises(BusUnavailable, match="still on its way"):
+            topics.lags("g", ["t"], 0.01)
+    let_go.set()
+    for _ in range(2):
+        with pytest.raises(BusUnavailable, match="no token came"):
+            topics.lags("g", ["t"], 5)
+    topics.close()
+
+    assert tries == ["g", "g"]  # after one that failed, the next call tries anew
+
+
+def test_whoever_gets_no_client_has_no_bus() -> None:
     def refuse(_config: dict[str, object]) -> None:
         raise KafkaException(KafkaError(KafkaError.SASL_AUTHENTICATION_FAILED, "no token came"))
 

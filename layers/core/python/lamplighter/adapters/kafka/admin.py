@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Any, Final
 
 from confluent_kafka import (
@@ -15,7 +16,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from lamplighter.adapters.kafka.config import KafkaAccess, client_config, made, topic_config
+from lamplighter.adapters.kafka.config import Config, KafkaAccess, client_config, made, topic_config
 from lamplighter.ports.bus import BusUnavailable, Place, Topic, UnknownTopic
 
 # Between two tries, where a broker does not know yet what another has decided.
@@ -27,7 +28,7 @@ class KafkaTopics:
         self._access = access
         self._replicas = replicas
         self._answer_seconds = answer_seconds
-        self._readers: dict[str, Consumer] = {}
+        self._readers: dict[str, Future[Consumer]] = {}
         self._making = threading.Lock()
         # They never change: keys would move.
         self._counts: dict[str, int] = {}
@@ -52,8 +53,8 @@ class KafkaTopics:
 
     def lags(self, group: str, topics: Sequence[str], seconds: float) -> dict[Place, int]:
         """Asks by way of a consumer that joins nothing: the admin client takes twice as long."""
-        reader = self._reader(group)
         deadline = time.monotonic() + seconds
+        reader = self._reader(group, seconds)
         while True:
             try:
                 return self._lags(reader, topics, deadline)
@@ -63,8 +64,8 @@ class KafkaTopics:
             time.sleep(_PAUSE_SECONDS)
 
     def close(self) -> None:
-        for reader in self._readers.values():
-            reader.close()
+        for making in self._readers.values():
+            making.add_done_callback(_close)
 
     def _lags(self, reader: Consumer, topics: Sequence[str], deadline: float) -> dict[Place, int]:
         """Two requests, whatever the number of topics; a third for what is not finished."""
@@ -89,12 +90,21 @@ class KafkaTopics:
             self._counts[topic] = len(found.partitions)
         return self._counts[topic]
 
-    def _reader(self, group: str) -> Consumer:
+    def _reader(self, group: str, seconds: float) -> Consumer:
+        """Made aside: one that waits for a token takes longer than a leader may stand still."""
         with self._making:
             if group not in self._readers:
                 settings = {"group.id": group, "enable.auto.commit": False}
-                self._readers[group] = made(Consumer, client_config(self._access) | settings)
-            return self._readers[group]
+                self._readers[group] = _made_aside(client_config(self._access) | settings)
+            making = self._readers[group]
+        try:
+            return making.result(seconds)
+        except TimeoutError:
+            raise BusUnavailable("the reader that counts is still on its way") from None
+        except BusUnavailable:
+            with self._making:
+                self._readers.pop(group, None)  # the next call tries anew
+            raise
 
     def _made(self, answer: Any) -> None:
         try:
@@ -105,6 +115,24 @@ class KafkaTopics:
                 raise BusUnavailable(f"Kafka did not make a topic: {failed}") from failed
         except TimeoutError as late:
             raise BusUnavailable(f"no answer from Kafka in {self._answer_seconds} s") from late
+
+
+def _made_aside(config: Config) -> "Future[Consumer]":
+    making: Future[Consumer] = Future()
+
+    def make() -> None:
+        try:
+            making.set_result(made(Consumer, config))
+        except BaseException as problem:  # noqa: BLE001 - whoever waits for it is told
+            making.set_exception(problem)
+
+    threading.Thread(target=make, daemon=True, name="kafka-reader").start()
+    return making
+
+
+def _close(made_by: "Future[Consumer]") -> None:
+    if made_by.exception() is None:
+        made_by.result().close()
 
 
 def _bounds(
