@@ -38,6 +38,7 @@ from lamplighter.stages.clock import LedgerClock, this_machine
 from lamplighter.stages.defer import Deferral
 from lamplighter.stages.desk import Desk
 from lamplighter.stages.execute import Executor
+from lamplighter.stages.gather import Gathering
 from lamplighter.stages.measure import measure
 from lamplighter.stages.news import Announcer
 from lamplighter.stages.presence import Presence
@@ -535,6 +536,7 @@ def desk() -> Desk:
         deferral=Deferral(
             lambda batch: bus().publish(batch),
             _reach(),
+            submit=Gathering(ledger().submit),
             deferred=lambda jobs: telemetry().count(REQUESTS_DEFERRED, jobs),
         ),
         hint=_hint(),

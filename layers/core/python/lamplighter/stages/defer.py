@@ -10,6 +10,7 @@ from lamplighter.domain.errors import LedgerUnavailable
 from lamplighter.domain.run import Accepted, Submission
 from lamplighter.ports.bus import BusUnavailable, Message, UnknownTopic
 from lamplighter.ports.ledger import Ledger
+from lamplighter.stages.gather import Submit
 from lamplighter.stages.reach import Reach
 
 _log = logging.getLogger("lamplighter.defer")
@@ -25,11 +26,13 @@ class Deferral:
         publish: Callable[[Sequence[Message]], None],
         reach: Reach,
         *,
+        submit: Submit | None = None,
         deferred: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """`deferred` is told how many jobs were."""
+        """`submit` is how the ledger is asked; `deferred` is told how many jobs were."""
         self._publish = publish
         self._reach = reach
+        self._submit = submit
         self._deferred = deferred
 
     def submit(
@@ -39,9 +42,10 @@ class Deferral:
 
         Where it only seemed to be away, both have them: the ids are the same, so it is one job.
         """
+        submit = self._submit or ledger.submit
         try:
             return self._reach(
-                lambda: ledger.submit(submissions),
+                lambda: submit(submissions),
                 more_seconds=_SECONDS_PER_JOB * len(submissions),
             )
         except LedgerUnavailable as away:
