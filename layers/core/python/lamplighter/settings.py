@@ -121,9 +121,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         str,
         Meta(
             pattern=r"^[A-Za-z0-9_-]{1,100}=\d{1,6}(,[A-Za-z0-9_-]{1,100}=\d{1,6})*$",
-            description="Every pool, and how many runs may be on the bus for it at once.",
+            description="Every pool, and the most runs that may be on the bus for it at once.",
         ),
-    ] = "default=2000,tasks=64"
+    ] = "default=10000,tasks=64"
     shares: Annotated[
         str,
         Meta(
