@@ -7,7 +7,6 @@ from aws_cdk import aws_apigatewayv2 as gateway
 from aws_cdk import aws_apigatewayv2_authorizers as authorizers
 from aws_cdk import aws_apigatewayv2_integrations as integrations
 from aws_cdk import aws_certificatemanager as acm
-from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from functions.query.handler import api as query
@@ -91,7 +90,6 @@ class Api(Construct):
 
     def _log(self, stage: gateway.HttpStage) -> None:
         log = log_group(self, "AccessLog", self._options.profile)
-        log.grant_write(iam.ServicePrincipal("apigateway.amazonaws.com"))
         fields = ",".join(f'"{name}":"$context.{name}"' for name in _LOGGED)
         made = stage.node.default_child
         made.access_log_settings = gateway.CfnStage.AccessLogSettingsProperty(

@@ -78,7 +78,7 @@ _NO_DOCKER: Final = DockerImage.from_registry("none")
 class _Pip:
     """Wheels for another machine, chosen by pip: see layers/dependencies."""
 
-    def try_bundle(self, output_dir: str, **_: Any) -> bool:
+    def try_bundle(self, output_dir: str, *_: Any, **__: Any) -> bool:
         """True, or an error: a False would ask for Docker."""
         shutil.copytree(build.layer(build.ARM64), Path(output_dir), dirs_exist_ok=True)
         return True

@@ -9,6 +9,8 @@ from functions.executor import handler as executor
 from infra.aws import assets
 from tests.infra.aws.template import Template
 
+pytestmark = pytest.mark.xdist_group("aws")
+
 
 @pytest.fixture(scope="module")
 def assembly(templates: dict[str, Template], synthesized: dict[str, Path]) -> Path:
