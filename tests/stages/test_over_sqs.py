@@ -1,7 +1,7 @@
 """What the stages do over a bus without order, partitions or groups: the same, by other means."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import timedelta
 from uuid import UUID, uuid4
@@ -122,13 +122,23 @@ def dead(bus: SqsBus) -> list[str]:
     return sorted(letter.value.decode() for letter in dead_letters(bus, patience=PATIENCE))
 
 
-def test_dead_letters_go_back_and_those_not_asked_for_stay(bus: SqsBus) -> None:
+def test_dead_letters_go_back_and_those_not_asked_for_stay(
+    bus: SqsBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
     die(bus, "a", "b", "c")
     die(bus, "other", topic=JOB_REQUESTS.name)
     die(bus, "homeless", topic="no-such-topic")
+    sent: list[str] = []
+    publish = bus.publish
 
+    def note(batch: Sequence[Message]) -> None:
+        sent.extend(message.topic for message in batch)
+        publish(batch)
+
+    monkeypatch.setattr(bus, "publish", note)
     told = list(redrive(bus, JOB_EVENTS.name, limit=2, patience=PATIENCE))
 
+    assert sent == [JOB_EVENTS.name] * 2  # nothing has moved to an end that is none
     returned = [each.letter.value.decode() for each in told if each.fate is Fate.RETURNED]
     with closing(bus.consumer("recorder", [JOB_EVENTS.name])) as recorder:
         arrived = drain(recorder, 2)

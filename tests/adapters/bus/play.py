@@ -28,9 +28,13 @@ class Play:
         self,
         *topics: str,
         group: str = "group",
-        session: float = SESSION_SECONDS,
+        session: float | None = None,
         handling: float = 60.0,
     ) -> Consumer:
+        """Without groups nobody waits for a session to end; with a short one, things come twice."""
+        if session is None:
+            is_quick = Capability.GROUPS in self.bus.capabilities
+            session = SESSION_SECONDS if is_quick else 10 * SESSION_SECONDS
         made = self.bus.consumer(group, topics, session_seconds=session, handling_seconds=handling)
         self._consumers.append(made)
         return made

@@ -97,7 +97,7 @@ def test_who_handles_a_record_for_long_keeps_it_while_another_joins(
     """Three sessions long: a handler is not dead because it is slow."""
     topic = play.topic(partitions=2)
     play.publish(topic, "slow", key=b"a")
-    one = play.consumer(topic)
+    one = play.consumer(topic, session=SESSION_SECONDS)
     [slow] = take(one, 1)
     two = play.consumer(topic)
     ends = time.monotonic() + 3 * SESSION_SECONDS
@@ -188,7 +188,7 @@ def test_what_a_killed_consumer_had_in_hand_comes_again(broker: Served, play: Pl
 def test_a_handler_that_never_ends_loses_its_records(broker: Broker, play: Play) -> None:
     topic = play.topic()
     play.publish(topic, "stuck")
-    stuck = play.consumer(topic, handling=2 * SESSION_SECONDS)
+    stuck = play.consumer(topic, session=SESSION_SECONDS, handling=2 * SESSION_SECONDS)
     records = take(stuck, 1)
     other = play.consumer(topic, handling=2 * SESSION_SECONDS)
     assert values(drain(other, 1)) == ["stuck"]
