@@ -19,10 +19,10 @@ NOT_IN_LAYER := boto3 botocore s3transfer jmespath click
 TYPED := $(wildcard layers/core/python layers/dependencies layers/bytecode.py infra functions tests benchmarks)
 
 .DEFAULT_GOAL := help
-.PHONY: help up test lint fmt bench synth lock clean
+.PHONY: help up test lint fmt bench bench-full synth lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 up: $(LOCAL) ## start everything on this machine, migrate, and wait for Ctrl-C (ARGS="--bus kafka")
 	@$(BIN)/lamplighter up $(ARGS)
@@ -43,8 +43,11 @@ fmt: $(DEV) ## format, and fix what can be fixed without thought
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(DEV) ## measure, and print tables and JSON (ARGS="…")
-	@$(BIN)/python -m benchmarks $(ARGS)
+bench: $(DEV) ## measure a selection within 10 minutes (ARGS="herd": that one)
+	@$(BIN)/python -m benchmarks --quick $(ARGS)
+
+bench-full: $(DEV) ## measure everything for hours, and write it into docs/performance.md
+	@$(BIN)/python -m benchmarks --keep $(ARGS)
 
 synth: $(DEV) ## make the CloudFormation templates from the CDK app
 	@test -f infra/aws/app.py || { echo "make synth: there is no CDK app yet; it arrives with the deployment work" >&2; exit 1; }

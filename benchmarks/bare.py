@@ -13,9 +13,10 @@ from lamplighter.adapters.postgres import arrays
 from lamplighter.adapters.postgres.arrays import jsons, uuids
 
 _TABLES = """
-    CREATE TABLE bare_jobs (job_id uuid PRIMARY KEY, body jsonb NOT NULL);
-    CREATE TABLE bare_runs (run_id uuid PRIMARY KEY, job_id uuid NOT NULL, status smallint NOT NULL,
-                            worker text, at timestamptz) WITH (fillfactor = 35);
+    CREATE TABLE IF NOT EXISTS bare_jobs (job_id uuid PRIMARY KEY, body jsonb NOT NULL);
+    CREATE TABLE IF NOT EXISTS bare_runs (
+        run_id uuid PRIMARY KEY, job_id uuid NOT NULL, status smallint NOT NULL,
+        worker text, at timestamptz) WITH (fillfactor = 35);
 """
 _SUBMIT = """
     WITH new_jobs AS (INSERT INTO bare_jobs SELECT * FROM unnest(%(job_ids)s, %(bodies)s))

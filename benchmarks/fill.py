@@ -1,9 +1,10 @@
-"""Tables at rest: millions of jobs with a finished run each, spread over the ledger's days.
+"""Tables at rest: millions of jobs with a finished run each, or with one that waits for its time.
 
-Rows go in first and indexes are built after, which takes a third of the time and leaves the same
-tables behind.
+Finished ones are spread over the ledger's days. Rows go in first and indexes are built after, which
+takes a third of the time and leaves the same tables behind; but not while a stack uses them.
 """
 
+from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -85,3 +86,61 @@ def _fill_day(conn: Conn, day: tuple[str, str, int], first: int, count: int) -> 
     conn.execute(sql.SQL(_INDEXES).format(day=table))
     attach = sql.SQL("ALTER TABLE job_runs ATTACH PARTITION {} ").format(table)
     conn.execute(attach + sql.SQL(bounds))
+
+
+_WAITING_ID = (
+    "('02000000' || lpad(to_hex(n), 8, '0') || '70008000' || lpad(to_hex(n), 8, '0'))::uuid"
+)
+_FIRE_MS = """
+    (%(first_ms)s::bigint + (n - %(start)s::bigint) * %(span_ms)s::bigint / %(rows)s::bigint)
+"""
+_NUMBERS = "generate_series(%(start)s::bigint, %(start)s::bigint + %(rows)s::bigint - 1) AS n"
+_ONE_OFFS = f"""
+    INSERT INTO jobs (job_id, tenant, name, schedule_type, schedule_time, target, repeats,
+                      has_upstreams)
+    SELECT {_WAITING_ID}, 'default', 'waits ' || n, 'FUTURE',
+           timestamptz 'epoch' + {_FIRE_MS} * interval '1 ms',
+           '{{"type": "python", "handler": "builtin.noop"}}', false, false
+    FROM {_NUMBERS} WHERE n % 10 <> 0 OR NOT %(with_crons)s
+"""
+_THEIR_RUNS = f"""
+    INSERT INTO job_runs (run_id, job_id, tenant, pool, priority)
+    SELECT (lpad(to_hex({_FIRE_MS}), 12, '0') || '80008000' || lpad(to_hex(n), 12, '0'))::uuid,
+           {_WAITING_ID}, 'default', 'default', 5
+    FROM {_NUMBERS} WHERE n % 10 <> 0 OR NOT %(with_crons)s
+"""
+_CRONS = f"""
+    INSERT INTO jobs (job_id, tenant, name, schedule_type, cron_expression, target, overlap,
+                      repeats, has_upstreams)
+    SELECT {_WAITING_ID}, 'default', 'daily ' || n, 'CRON', '0 3 * * *',
+           '{{"type": "python", "handler": "builtin.noop"}}', 'forbid', true, false
+    FROM {_NUMBERS} WHERE n % 10 = 0 AND %(with_crons)s
+"""
+_SCHEDULES = f"""
+    INSERT INTO schedules (job_id, tenant, next_fire_at, version)
+    SELECT {_WAITING_ID}, 'default', date_trunc('day', now()) + interval '1 day 3 hours', 1
+    FROM {_NUMBERS} WHERE n % 10 = 0 AND %(with_crons)s
+"""
+
+
+def fill_waiting(
+    url: str, rows: int, between: tuple[datetime, datetime], *, start: int = 1, crons: bool = True
+) -> None:
+    """Jobs numbered from `start` that fire once between these; one in ten is a daily cron instead.
+
+    May be done beside a running stack, as long as it has not loaded so far ahead.
+    """
+    first, last = between
+    params = {
+        "start": start,
+        "rows": rows,
+        "first_ms": int(1000 * first.timestamp()),
+        "span_ms": int(1000 * (last - first).total_seconds()),
+        "with_crons": crons,
+    }
+    with psycopg.connect(url, autocommit=True) as conn:
+        conn.execute("SET synchronous_commit = off")
+        for statement in (_ONE_OFFS, _THEIR_RUNS, _CRONS, _SCHEDULES):
+            conn.execute(statement.replace("n % 10", "n %% 10"), params)
+        conn.execute("VACUUM (ANALYZE) jobs, job_runs, schedules")
+        conn.execute("CHECKPOINT")

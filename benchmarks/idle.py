@@ -1,26 +1,31 @@
 """An idle stack, as `lamplighter up` starts it: how soon a job starts, and what rest costs.
 
-Times are noted by the handler itself, on the same machine as the client.
+Times are noted by the handler itself, on the same machine as the client. Rest is weighed beside
+cron jobs that were submitted, then beside more and more jobs that were put into the ledger; memory
+when a million jobs have been loaded, because all of them are due within minutes.
 """
 
 import os
 import random
-import statistics
-import tempfile
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from benchmarks.report import Row
-from benchmarks.running import Running, running
+import psycopg
 
-IMMEDIATE = 300
+from benchmarks import picture
+from benchmarks.figures import spread
+from benchmarks.fill import fill_waiting
+from benchmarks.report import Row, draw, not_measured
+from benchmarks.running import Running, absent, filled, fresh, until
+from benchmarks.sizes import number, numbers
+
 FUTURE = 100
 CRONS = 1_000
-REST_SECONDS = 30.0
 SETTLE_SECONDS = 15.0
+# Filling, starting and loading take less; the stack looks 300 s ahead.
+AHEAD = timedelta(seconds=290)
 LOOK_SECONDS = 0.02
 PATIENCE_SECONDS = 30.0
 NOTE = {"type": "python", "handler": "bench.note"}
@@ -35,20 +40,65 @@ def measure_kafka() -> list[Row]:
 
 
 def _measure(bus: str) -> list[Row]:
-    with (
-        tempfile.TemporaryDirectory(prefix="lamplighter-") as folder,
-        running(Path(folder), bus) as stack,
-    ):
+    if reason := absent(bus):
+        return [not_measured(f"idle over {bus}", reason)]
+    rests: dict[str, dict[str, float]] = {}
+    with fresh(bus) as stack:
         _starts(stack, 10)  # imports, connections, plans
-        soon = _starts(stack, IMMEDIATE)
+        soon = _starts(stack, number("BENCH_IMMEDIATE"))
         late = _lateness(stack)
-        _submit_crons(stack)
-        time.sleep(SETTLE_SECONDS)
-        rest = _rest(stack)
-    load = f"load {os.getloadavg()[0]:.1f}"
+        load = f"load {os.getloadavg()[0]:.1f}"
+        at_rest = 0
+        for jobs in numbers("BENCH_AT_REST"):
+            _add(stack, at_rest, jobs)
+            at_rest = jobs
+            time.sleep(SETTLE_SECONDS)
+            rests[f"{jobs:,}"] = _rest(stack)
     rows = _times(f"{bus}: 201 to the handler, one job at a time", soon, load)
     rows += _times(f"{bus}: a future job's lateness", late, load)
-    return [*rows, *_shares(bus, rest, load)]
+    for there, rest in rests.items():
+        rows += _shares(f"{bus}: at rest with {there} scheduled jobs", rest, load)
+    draw("idle" if bus == "streams" else f"idle_{bus}",
+         picture.bars("CPU at rest", rests, "% of a core"))  # fmt: skip
+    return [*rows, *_memory(bus)]
+
+
+def _add(stack: Running, there: int, jobs: int) -> None:
+    """Cron jobs over HTTP up to a thousand; beyond that, straight into the ledger."""
+    if there == 0:
+        _submit_crons(stack, min(jobs, CRONS))
+        there = min(jobs, CRONS)
+    if jobs > there:
+        tomorrow = datetime.now(UTC) + timedelta(days=1)
+        days = (tomorrow, tomorrow + timedelta(days=5))
+        fill_waiting(stack.database_url, jobs - there, days, start=there)
+
+
+def _memory(bus: str) -> list[Row]:
+    """Nothing has run yet: all of them are in Valkey, waiting for their time."""
+    jobs = number("BENCH_IN_HORIZON")
+    if not jobs:
+        return []
+    last = datetime.now(UTC) + AHEAD
+
+    def fill(url: str) -> None:
+        fill_waiting(url, jobs, (last - timedelta(seconds=20), last), crons=False)
+
+    with filled(bus, fill) as stack, psycopg.connect(stack.database_url, autocommit=True) as conn:
+
+        def is_loaded() -> bool:
+            (loaded_to,) = conn.execute("SELECT loaded_to FROM ledger_bounds").fetchone() or (None,)
+            return bool(loaded_to and loaded_to >= last)
+
+        until(is_loaded, "all of it is loaded", AHEAD.total_seconds(), look=1.0)
+        used = stack.memory()
+    if datetime.now(UTC) > last:
+        raise RuntimeError("loading took so long that the jobs are due: is the machine busy?")
+    name = f"{bus}: memory (PSS) with {jobs:,} jobs in the horizon"
+    total: Row = {"name": name, "unit": "MB", "value": sum(used.values()),
+                  "note": "goal 900 at most; without Kafka and PostgreSQL's buffers"}  # fmt: skip
+    parts = sorted(used.items(), key=lambda part: -part[1])
+    return [total, *({"name": f"  {part}", "unit": "MB", "value": size} for part, size in parts)]
 
 
 def _starts(stack: Running, count: int) -> list[float]:
@@ -83,7 +133,7 @@ def _noted(stack: Running, job_id: str) -> float:
     raise RuntimeError(f"job {job_id} has not ended")
 
 
-def _submit_crons(stack: Running) -> None:
+def _submit_crons(stack: Running, count: int) -> None:
     """Each once a day, and none of them within the next hours."""
     hour = datetime.now(UTC).hour
     jobs = [
@@ -93,7 +143,7 @@ def _submit_crons(stack: Running) -> None:
             "cron_expression": f"{n % 60} {(hour + random.randint(3, 20)) % 24} * * *",  # noqa: S311
             "target": NOTE,
         }
-        for n in range(CRONS)
+        for n in range(count)
     ]
     stack.ask("POST", "/jobs/batch", {"jobs": jobs})
 
@@ -101,14 +151,13 @@ def _submit_crons(stack: Running) -> None:
 def _rest(stack: Running) -> dict[str, float]:
     """Per cent of one core that each part uses, the JVM aside."""
     before, began = stack.cpu_seconds(), time.monotonic()
-    time.sleep(REST_SECONDS)
+    time.sleep(number("BENCH_REST_SECONDS"))
     after, passed = stack.cpu_seconds(), time.monotonic() - began
     return {name: 100 * (after[name] - before[name]) / passed for name in after if name != "kafka"}
 
 
 def _times(name: str, seconds: Sequence[float], load: str) -> list[Row]:
-    cuts = statistics.quantiles(seconds, n=100, method="inclusive")
-    figures = {"p50": cuts[49], "p99": cuts[98], "most": max(seconds)}
+    figures = spread(seconds)._asdict()
     notes = {"p50": load, "p99": "goal 100 at most", "most": f"of {len(seconds)}"}
     return [
         {"name": f"{name}, {which}", "unit": "ms", "value": 1000 * value, "note": notes[which]}
@@ -116,8 +165,7 @@ def _times(name: str, seconds: Sequence[float], load: str) -> list[Row]:
     ]
 
 
-def _shares(bus: str, rest: dict[str, float], load: str) -> list[Row]:
-    name = f"{bus}: at rest with {CRONS:,} cron jobs"
+def _shares(name: str, rest: dict[str, float], load: str) -> list[Row]:
     note = f"goal 3 at most; {load}"
     total: Row = {"name": name, "unit": "% of a core", "value": sum(rest.values()), "note": note}
     parts = sorted(rest.items(), key=lambda part: -part[1])

@@ -1,11 +1,14 @@
-"""One row per figure, as a table for people and as JSON for programs."""
+"""One row per figure, as a table for people and as JSON for programs; and pictures."""
 
 import json
 import platform
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
+# Of the newest run, one file of each per benchmark; `page.py` keeps them in the docs.
+RESULTS: Final = Path(__file__).resolve().parent.parent / "build" / "bench"
 Row = dict[str, Any]  # name, unit, value; floor and ratio where there is something to compare with
 
 
@@ -48,3 +51,17 @@ def as_json(rows: Sequence[Row]) -> str:
     machine = {"python": platform.python_version(), "machine": platform.machine()}
     measured = datetime.now(UTC).isoformat(timespec="seconds")
     return json.dumps({"measured_at": measured, **machine, "rows": list(rows)}, indent=2)
+
+
+def not_measured(name: str, reason: str) -> Row:
+    return {"name": name, "unit": "", "value": 0, "note": f"not measured: {reason}"}
+
+
+def draw(name: str, svg: str) -> None:
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    (RESULTS / f"{name}.svg").write_text(svg, encoding="utf-8")
+
+
+def store(name: str, rows: Sequence[Row]) -> None:
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    (RESULTS / f"{name}.json").write_text(as_json(rows) + "\n", encoding="utf-8")

@@ -20,6 +20,7 @@ class Own(NamedTuple):
 _EXPLAIN: Final = "Say in one sentence why a job or run has not run, will not run, or ran late."
 
 OWN: Final = {
+    "bench": Own("bench:bench", "Measure this machine with a benchmark, in a checkout."),
     "cancel": Own("change:cancel", "Cancel a job and all of its runs, or one run."),
     "explain": Own("look:explain", _EXPLAIN),
     "keys": Own("keys:keys", "Make, list and revoke the API's keys."),
