@@ -11,13 +11,14 @@ import msgspec
 
 from infra.local.stack import Stack
 from lamplighter.domain.errors import LamplighterError
-from lamplighter.settings import Bus, Settings, load
+from lamplighter.settings import Bus, InvalidSettings, Settings, load
 
 CHECK_SECONDS: Final = 0.2
 PORT: Final = 8080
 _PORTS: Final = click.IntRange(0, 65535)
 # Those that run on one machine.
 _BUSES: Final = (Bus.STREAMS.value, Bus.KAFKA.value)
+_HERE: Final = " or ".join(_BUSES)
 
 
 @click.command()
@@ -68,7 +69,10 @@ def _settings(bus: str | None, data: str | None) -> Settings:
     """The environment's settings, and over them what was typed."""
     typed = {"bus": Bus(bus) if bus else None, "data_dir": data}
     given = {name: value for name, value in typed.items() if value}
-    return msgspec.structs.replace(load(os.environ), **given)
+    settings = msgspec.structs.replace(load(os.environ), **given)
+    if settings.bus not in _BUSES:
+        raise InvalidSettings(f"LAMPLIGHTER_BUS: {settings.bus} is for AWS. Here: {_HERE}.")
+    return settings
 
 
 def _say(line: str) -> None:

@@ -25,7 +25,7 @@ from lamplighter.adapters.postgres.migrate import migrate
 from lamplighter.contracts.topics import all_topics
 from lamplighter.ports.bus import Bus
 from lamplighter.settings import Bus as BusKind
-from lamplighter.settings import InvalidSettings, Settings
+from lamplighter.settings import Settings
 from lamplighter.stages.canary import ensure_canary
 from lamplighter.stages.desk import Desk
 
@@ -155,8 +155,6 @@ def _bus(settings: Settings) -> Bus:
         from lamplighter.adapters.kafka.config import KafkaAccess
 
         return KafkaBus(KafkaAccess(settings.kafka_bootstrap_servers or ""))
-    if settings.bus is BusKind.SQS:
-        raise InvalidSettings("LAMPLIGHTER_BUS: sqs is for AWS. One machine has streams or kafka.")
     from lamplighter.adapters.streams.bus import StreamsBus
 
     return StreamsBus(settings.valkey_url or "")

@@ -133,6 +133,13 @@ def test_a_misspelt_setting_stops_the_start(folder: Path) -> None:
         assert not up.data.exists()
 
 
+def test_a_bus_that_no_machine_has_stops_the_start(folder: Path) -> None:
+    with running(folder, told={"LAMPLIGHTER_BUS": "sqs"}) as up:
+        assert up.ends() == 1
+    assert "LAMPLIGHTER_BUS: sqs is for AWS. Here: streams or kafka." in up.said
+    assert "postgres" not in up.said
+
+
 def test_a_second_one_on_the_same_data_is_refused(
     folder: Path, tmp_path: Path, given: dict[str, str]
 ) -> None:
