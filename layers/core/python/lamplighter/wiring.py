@@ -299,7 +299,8 @@ def _sqs() -> "SqsBus":
 def answer(batch: Batch, failed: Iterable[Record]) -> dict[str, Any]:
     """What a mapping is told of a batch; SQS lets what failed come again soon if asked to."""
     again = list(failed)
-    if receipts := batch.receipts_of(again):
+    receipts = batch.receipts_of(again)
+    if receipts and settings().bus is BusKind.SQS:
         _sqs().give_back(receipts)
     return batch.answer(again)
 
