@@ -151,7 +151,7 @@ def _readings() -> dict[str, Reading]:
     `job-requests` apart: it holds what is written nowhere else, so it is tried the most.
     """
     return {
-        "executor": Reading(batch=32, window=0, retries=10),
+        "executor": Reading(batch=500, window=0, retries=10),
         "recorder": Reading(batch=1_000, window=1, retries=1_000),
         "resolver": Reading(batch=500, window=0, retries=1_000, most_pollers=2),
         "job-requests": Reading(batch=500, window=0, retries=10_000, most_pollers=2),
@@ -173,7 +173,7 @@ class Profile:
     alarms: Alarms = Alarms()
     # Runs on the bus at once, per pool.
     windows: Mapping[str, int] = field(
-        default_factory=lambda: {DEFAULT_POOL: 2_000, TASKS_POOL: 800}
+        default_factory=lambda: {DEFAULT_POOL: 10_000, TASKS_POOL: 800}
     )
     longest_seconds: int = 300
     places: int = 32
@@ -216,7 +216,7 @@ SMALL: Final = Profile(
     alarms=Alarms(
         lateness_ms=60_000, oldest_due_seconds=300, queue_depth=10_000, function_errors=3
     ),
-    windows={DEFAULT_POOL: 500, TASKS_POOL: 64},
+    windows={DEFAULT_POOL: 1_000, TASKS_POOL: 64},
     thrifty=True,
     canary_seconds=3_600,
     trace_one_in=0,
@@ -233,7 +233,7 @@ LARGE: Final = Profile(
     broker=Broker(instance_type="express.m7g.large", brokers=3, volume_gigabytes=None),
     tasks=Tasks(cpu=1024, memory=2048),
     api=Api(rate=5_000, burst=10_000),
-    windows={DEFAULT_POOL: 8_000, TASKS_POOL: 3_200},
+    windows={DEFAULT_POOL: 10_000, TASKS_POOL: 3_200},
     trace_one_in=10_000,
 )
 
