@@ -123,10 +123,14 @@ def _surroundings(
 
 
 def _outputs(stack: Stack, storage: Storage, database: Database, functions: Functions) -> None:
-    for name, value in {
+    found = {
         "LogBucket": storage.logs.bucket_name,
         "AlertTopic": storage.alerts.topic_arn,
         "DatabaseHost": database.cluster.cluster_endpoint.hostname,
         "MigrateFunction": functions["migrate"].function_name,
-    }.items():
+    }
+    if "authorizer" in functions.all:
+        # `lamplighter keys --function` asks it.
+        found["AuthorizerFunction"] = functions["authorizer"].function_name
+    for name, value in found.items():
         CfnOutput(stack, name, value=value)

@@ -28,6 +28,7 @@ class Assumed:
     record_seconds: float = 0.030
     record_seconds_per_event: float = 0.0001
     asleep_seconds: float = 0.1
+    traced_calls: float = 0.05
     log_bytes_per_call: float = 700.0
     log_bytes_per_request: float = 750.0
     log_bytes_per_run: float = 10.0
@@ -60,6 +61,7 @@ WHY: Final[dict[str, str]] = {
     "record_seconds": "a call of the recorder",
     "record_seconds_per_event": "and each event in it",
     "asleep_seconds": "a watcher that finds that nothing is due",
+    "traced_calls": "X-Ray's own sample of calls, beside the traces of runs",
     "log_bytes_per_call": "Lambda's own lines, and ours",
     "log_bytes_per_request": "the access log, and ours",
     "log_bytes_per_run": "metrics; measured, docs/observability.md",

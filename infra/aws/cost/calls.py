@@ -35,6 +35,7 @@ def called(profile: Profile, load: Load, assumed: Assumed) -> Mapping[str, float
         "lambda_time": sum(each.gb_seconds for each in calls),
         "lambda_calls": sum(each.number for each in calls) / 1e6,
         "http": requests / 1e6,
+        "traces": sum(each.number for each in calls) * assumed.traced_calls / 1e6,
         "logs": bytes_ / _GB,
     }
 

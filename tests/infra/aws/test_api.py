@@ -73,5 +73,9 @@ def test_keys_are_checked_by_a_function_and_remembered(
     assert authorizer["AuthorizerResultTtlInSeconds"] > 0
     assert with_keys.function("authorizer") in flat(authorizer["AuthorizerUri"])
     assert with_keys.may(with_keys.role_of("authorizer"), "rds-db:connect")
+    # `lamplighter keys --function` needs its name.
+    assert with_keys.body["Outputs"]["AuthorizerFunction"]["Value"] == {
+        "Ref": with_keys.function("authorizer")
+    }
     for route in with_keys.properties("AWS::ApiGatewayV2::Route"):
         assert route["AuthorizationType"] == "CUSTOM"

@@ -42,6 +42,7 @@ OWN: Final = {
 }
 # Of commands that others register, the same: to list them all must not start a stack's imports.
 SUMMARIES: Final = {
+    "deploy": "Deploy into the AWS account that your credentials are for.",
     "ps": "Show what runs here: components, services, and their processes.",
     "up": "Start everything on this machine, and wait for Ctrl-C.",
 }

@@ -1,0 +1,81 @@
+"""`lamplighter deploy`. Registered in pyproject.toml: the command line need not know infra."""
+
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import boto3
+import click
+
+from infra.aws import assets, options
+from infra.aws.deploy import after, cdk, checks
+from infra.aws.profiles import PROFILES
+
+
+@click.command()
+@click.option(
+    "--profile",
+    type=click.Choice(list(PROFILES)),
+    default="small",
+    show_default=True,
+    help="How large.",
+)
+@click.option(
+    "--context",
+    "-c",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A choice of docs/deploy.md. May be repeated.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask before roles and doors are opened.")
+@click.option("--dry-run", is_flag=True, help="Check, and print the command; change nothing.")
+def deploy(profile: str, context: Sequence[str], *, yes: bool, dry_run: bool) -> None:
+    """Deploy into the AWS account that your credentials are for."""
+    given = {"profile": profile} | dict(_pair(each) for each in context)
+    try:
+        chosen = options.of(given)
+    except options.InvalidOption as problem:
+        raise click.UsageError(str(problem)) from problem
+    findings = _check(chosen)
+    with tempfile.TemporaryDirectory() as folder:
+        outputs = Path(folder) / "outputs.json"
+        command = cdk.deploy_command(chosen.stack_name, given, outputs, approved=yes)
+        click.echo(f"  {shlex.join(command)}")
+        if missing := [each for each in findings if each.missing]:
+            raise click.ClickException(f"{len(missing)} of these are missing; nothing was done.")
+        if dry_run:
+            return
+        _run(command, chosen.region)
+        for line in after.lines(chosen, after.read(outputs, chosen.stack_name)):
+            click.echo(line)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise click.UsageError(f"-c {text}: give NAME=VALUE")
+    return name, value
+
+
+def _check(chosen: options.Options) -> list[checks.Finding]:
+    """Each is shown as soon as it is known: some ask over the network."""
+    found = []
+    for finding in checks.check(chosen, boto3.Session()):
+        click.echo(finding.line)
+        found.append(finding)
+    return found
+
+
+def _run(command: Sequence[str], region: str) -> None:
+    """The CDK talks to the terminal itself: it may ask, and it shows what is going on."""
+    done = subprocess.run(
+        command, cwd=assets.ROOT, env=os.environ | {"AWS_REGION": region}, check=False
+    )  # fmt: skip
+    if done.returncode:
+        raise click.ClickException(
+            f"the CDK ended with {done.returncode}. What was made stays; see the end of "
+            "docs/deploy.md for what to do about a deployment that failed."
+        )
