@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from infra.aws.options import Options
 from infra.aws.profiles import TASKS_POOL
+from lamplighter.domain.job import DEFAULT_POOL
 from lamplighter.settings import PREFIX, fields
 
 # It is outside the network and stands on nothing: what it needs comes with each call.
@@ -78,6 +79,7 @@ def _parts(options: Options, around: Surroundings) -> dict[str, str | None]:
         "sqs_prefix": around.sqs_prefix,
         "log_bucket": around.log_bucket,
         "pools": ",".join(f"{pool}={window}" for pool, window in profile.windows.items()),
+        "mapped_pools": DEFAULT_POOL if kafka else None,
         "thrifty": "true" if profile.thrifty else None,
         "canary_seconds": str(profile.canary_seconds),
         "retention_days": str(profile.ledger_days),

@@ -132,6 +132,20 @@ def test_a_partition_with_something_unfinished_is_left_alone_while_others_are_id
     assert set(world.window.place(runs(50))) == {1, 3}
 
 
+def test_what_lambdas_mappings_have_done_is_asked_of_each_ones_own_group() -> None:
+    world = World(default=100, tasks=100)
+    window = Window(
+        world.bus, {"default": 100, "tasks": 100}, mapped=["default"], steady=lambda: world.now
+    )
+    world.publish(0, 1, 2)
+    mapping = world.bus.consumer(f"{GROUP}.{P2}", [P2])
+    mapping.commit(mapping.poll(10, 1.0)[:1])
+
+    assert window.free() == {"default": 98, "tasks": 100}
+    of_default = [group for group in world.bus.asked if group != executor_group("tasks")]
+    assert len(set(of_default)) == 4
+
+
 def test_what_was_sent_counts_until_the_bus_is_asked_again() -> None:
     world = World()
     assert world.window.free() == {"default": 100}

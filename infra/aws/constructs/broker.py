@@ -1,6 +1,7 @@
 """MSK: three brokers in three zones, IAM only, its topics, and who may do what with them."""
 
 import base64
+import json
 from collections.abc import Sequence
 from typing import Final
 
@@ -13,13 +14,13 @@ from constructs import Construct
 
 from infra.aws.constructs.calls import call, log_group
 from infra.aws.constructs.network import Network
-from infra.aws.constructs.readers import READERS, mapping_group
+from infra.aws.constructs.readers import READERS
 from infra.aws.constructs.storage import Storage
 from infra.aws.profiles import TASKS_POOL, Profile
 from infra.aws.profiles import Broker as Size
 from infra.local.mapping import mapped
 from lamplighter.adapters.kafka.config import topic_config
-from lamplighter.contracts.topics import all_topics, job_runs_topics
+from lamplighter.contracts.topics import all_topics, job_runs_topics, mapping_group
 from lamplighter.domain.job import DEFAULT_POOL
 from lamplighter.ports.bus import Topic
 
@@ -174,7 +175,6 @@ class Broker(Construct):
 
     def _topic(self, topic: Topic) -> msk.CfnTopic:
         settings = topic_config(retention_hours=topic.retention_hours)
-        text = "".join(f"{name}={value}\n" for name, value in settings.items())
         return msk.CfnTopic(
             self,
             f"Topic-{topic.name}",
@@ -182,7 +182,8 @@ class Broker(Construct):
             topic_name=topic.name,
             partition_count=topic.partitions,
             replication_factor=REPLICAS,
-            configs=base64.b64encode(text.encode()).decode(),
+            # JSON, which no page of AWS's says: other tools that make topics send it.
+            configs=base64.b64encode(json.dumps(settings).encode()).decode(),
         )
 
     def _bootstrap(self) -> str:

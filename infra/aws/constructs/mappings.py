@@ -10,11 +10,11 @@ from constructs import Construct, IDependable
 from infra.aws.constructs.broker import Broker
 from infra.aws.constructs.functions import Functions
 from infra.aws.constructs.queues import Queues
-from infra.aws.constructs.readers import READERS, mapping_group
+from infra.aws.constructs.readers import READERS
 from infra.aws.options import Options
 from infra.aws.profiles import Reading
 from infra.local.mapping import mapped
-from lamplighter.contracts.topics import DEAD_LETTERS, JOB_REQUESTS
+from lamplighter.contracts.topics import DEAD_LETTERS, JOB_REQUESTS, mapping_group
 from lamplighter.domain.job import DEFAULT_POOL
 
 _Mapping = lambda_.CfnEventSourceMapping

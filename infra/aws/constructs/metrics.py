@@ -3,7 +3,7 @@
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
-from infra.aws.constructs.readers import mapping_group
+from lamplighter.contracts.topics import mapping_group
 from lamplighter.telemetry.metrics import CELL, NAMESPACE, Metric
 
 

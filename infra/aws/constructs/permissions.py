@@ -11,12 +11,13 @@ from constructs import Construct
 from infra.aws.constructs.broker import Broker
 from infra.aws.constructs.database import Database
 from infra.aws.constructs.queues import Queues
-from infra.aws.constructs.readers import READERS, mapping_group
+from infra.aws.constructs.readers import READERS
 from infra.aws.constructs.storage import Storage
 from infra.aws.environment import COURIER, WORKER
 from infra.aws.options import Options
 from infra.aws.profiles import TASKS_POOL
 from infra.local.mapping import mapped
+from lamplighter.contracts.topics import mapping_group
 from lamplighter.domain.job import DEFAULT_POOL
 
 _PUBLISH: Final = frozenset({"submit", "watcher", "executor", WORKER, "recorder", "resolver"})

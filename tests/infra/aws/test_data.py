@@ -1,8 +1,12 @@
 """Database, cache and brokers: sizes and versions that no linter looks at."""
 
+import base64
+import json
+
 import pytest
 
 from infra.aws.constructs.broker import topics
+from lamplighter.adapters.kafka.config import topic_config
 from lamplighter.contracts.topics import all_topics
 from tests.infra.aws.template import Template, flat
 
@@ -149,6 +153,15 @@ def test_topics_are_the_contracts(with_kafka: Template) -> None:
     for name, topic in made.items():
         assert topic["PartitionCount"] == wanted[name].partitions
         assert topic["ReplicationFactor"] == 3
+
+
+def test_topics_keep_what_the_contract_says_for_as_long(with_kafka: Template) -> None:
+    """Base64 of a JSON object, as Terraform's resource sends it; properties would be refused."""
+    made = {each["TopicName"]: each for each in with_kafka.properties("AWS::MSK::Topic")}
+
+    for topic in topics(with_kafka.profile):
+        settings = json.loads(base64.b64decode(made[topic.name]["Configs"]))
+        assert settings == topic_config(retention_hours=topic.retention_hours)
 
 
 def test_no_task_is_without_a_partition(with_kafka: Template) -> None:

@@ -124,6 +124,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             description="Every pool, and the most runs that may be on the bus for it at once.",
         ),
     ] = "default=10000,tasks=64"
+    mapped_pools: Annotated[
+        str,
+        Meta(description="Pools for which Lambda's Kafka mappings read, as one,two."),
+    ] = ""
     shares: Annotated[
         str,
         Meta(
@@ -214,6 +218,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         """`pools`, read: how many runs of each may be on the bus at once."""
         pairs = (each.split("=") for each in self.pools.split(","))
         return {name: int(window) for name, window in pairs}
+
+    def pools_of_mappings(self) -> frozenset[str]:
+        """`mapped_pools`, read."""
+        return frozenset(each for each in self.mapped_pools.split(",") if each)
 
     def class_shares(self) -> dict[JobClass, int]:
         """`shares`, read."""

@@ -21,7 +21,7 @@ import msgspec
 
 from lamplighter import fail_points
 from lamplighter.contracts.batch import Batch
-from lamplighter.contracts.topics import JOB_EVENTS, all_topics
+from lamplighter.contracts.topics import all_topics
 from lamplighter.domain.run import Due
 from lamplighter.ports.bus import Bus, Consumer, Message, Record
 from lamplighter.ports.logs import Logs
@@ -34,6 +34,7 @@ from lamplighter.settings import Bus as BusKind
 from lamplighter.settings import Secrets as SecretsKind
 from lamplighter.stages.aftermath import Folded
 from lamplighter.stages.alert import Alarm
+from lamplighter.stages.capacity import probe
 from lamplighter.stages.clock import LedgerClock, this_machine
 from lamplighter.stages.defer import Deferral
 from lamplighter.stages.desk import Desk
@@ -88,7 +89,6 @@ _CANCELLED_FOR: Final = timedelta(hours=1)
 _TRACED: Final = 10_000
 _TRACE_SECONDS: Final = 1.0
 _TRACE_REST: Final = 60.0
-RECORDERS: Final = "recorder"
 _building: Final = threading.RLock()
 
 
@@ -482,16 +482,20 @@ def _watcher(
 def _window() -> "Window":
     from lamplighter.stages.capacity import Window
 
-    if settings().bus is BusKind.SQS:  # bills every question, and its counts are seconds old anyway
-        return Window(bus(), settings().windows(), every_seconds=1.0, at_rest_seconds=60.0)
-    return Window(bus(), settings().windows())
+    given = settings()
+    if given.bus is BusKind.SQS:  # bills every question, and its counts are seconds old anyway
+        return Window(bus(), given.windows(), every_seconds=1.0, at_rest_seconds=60.0)
+    return Window(bus(), given.windows(), mapped=given.pools_of_mappings())
 
 
 @once
 def _gauge() -> "Gauge":
     from lamplighter.stages.standing import Gauge
 
-    return Gauge(telemetry(), ledger(), queue(), bus(), settings().windows())
+    given = settings()
+    return Gauge(
+        telemetry(), ledger(), queue(), bus(), given.windows(), mapped=given.pools_of_mappings()
+    )
 
 
 @once
@@ -551,7 +555,7 @@ def desk() -> Desk:
         queue=queue(),
         pools=settings().windows().keys(),
         tracer=tracer(),
-        probes={"queue": queue().counts, "bus": lambda: bus().lags(RECORDERS, [JOB_EVENTS.name])},
+        probes={"queue": queue().counts, "bus": lambda: probe(bus())},
     )
 
 

@@ -49,3 +49,8 @@ def all_topics(pools: Iterable[str] = (DEFAULT_POOL,)) -> list[Topic]:
     """What `ensure_topics` is given at the start."""
     shared = [JOB_EVENTS, WORKER_EVENTS, DEPENDENCY_EVENTS, JOB_REQUESTS, DEAD_LETTERS]
     return shared + [topic for pool in pools for topic in job_runs_topics(pool)]
+
+
+def mapping_group(group: str, topic: str) -> str:
+    """Two mappings of Lambda's must not share a group: `recorder.job-events`."""
+    return f"{group}.{topic}"

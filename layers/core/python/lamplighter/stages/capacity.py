@@ -8,10 +8,10 @@ executor at a time, so a run goes where nobody is busy and nothing waits.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
-from lamplighter.contracts.topics import job_runs
+from lamplighter.contracts.topics import JOB_EVENTS, job_runs, job_runs_topics, mapping_group
 from lamplighter.domain.policy import JobClass
 from lamplighter.ports.bus import Bus, BusUnavailable, Place
 from lamplighter.ports.queue import Ready
@@ -30,21 +30,26 @@ _BATCH_SECONDS: Final = 0.05
 class Window:
     """The bus is asked rarely, of a pool at rest hardly ever; in between, what was sent counts."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - two things to know, and each knob by its name
         self,
         bus: Bus,
         windows: Mapping[str, int],
         *,
+        mapped: Collection[str] = (),
         every_seconds: float = 0.1,
         at_rest_seconds: float = 5.0,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`mapped`: the pools that Lambda's mappings read for."""
         self._bus = bus
         self._every = every_seconds
         self._at_rest = at_rest_seconds
         self._steady = steady
         self._ask_next = float("-inf")
-        self._pools = {name: _Pool(name, size) for name, size in windows.items()}
+        self._pools = {
+            name: _Pool(name, size, readers(name, mapped=name in mapped))
+            for name, size in windows.items()
+        }
 
     def free(self) -> dict[str, int]:
         """Places left in each pool."""
@@ -71,9 +76,10 @@ class Window:
         pause = self._every if pool.unfinished() else self._at_rest
         if self._steady() < max(self._ask_next, pool.asked_at + pause):
             return
-        topics = list(pool.topics.values())
+        lags: dict[Place, int] = {}
         try:
-            lags = self._bus.lags(pool.group, topics, seconds=_PATIENCE_SECONDS)
+            for group, topics in pool.readers:
+                lags |= self._bus.lags(group, topics, seconds=_PATIENCE_SECONDS)
         except BusUnavailable:  # what was known still counts; publishing will say that it is away
             self._ask_next = self._steady() + _AWAY_SECONDS
         else:
@@ -81,9 +87,9 @@ class Window:
 
 
 class _Pool:
-    def __init__(self, name: str, size: int) -> None:
+    def __init__(self, name: str, size: int, readers: Sequence[tuple[str, list[str]]]) -> None:
         self.size = size
-        self.group = executor_group(name)
+        self.readers = readers
         self.topics = {job_class: job_runs(name, job_class) for job_class in JobClass}
         self.asked_at = float("-inf")
         self._partitions = {job_class: Partitions() for job_class in JobClass}
@@ -136,3 +142,19 @@ def _by_topic(runs: Sequence[Ready]) -> dict[tuple[str, JobClass], list[int]]:
 def executor_group(pool: str) -> str:
     """The consumer group of a pool's workers."""
     return f"executor.{pool}"
+
+
+def probe(bus: Bus) -> None:
+    """Any question that whoever counts may ask: BusUnavailable where nobody answers."""
+    bus.lags(mapping_group("recorder", JOB_EVENTS.name), [JOB_EVENTS.name])
+
+
+def readers(pool: str, *, mapped: bool = False) -> list[tuple[str, list[str]]]:
+    """The groups that read a pool's topics, and which.
+
+    Lambda's mappings have one topic each, and no two may share a group.
+    """
+    group, topics = executor_group(pool), [topic.name for topic in job_runs_topics(pool)]
+    if mapped:
+        return [(mapping_group(group, topic), [topic]) for topic in topics]
+    return [(group, topics)]

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from lamplighter.contracts.messages import JobEvent
-from lamplighter.contracts.topics import JOB_EVENTS
 from lamplighter.ports.bus import Bus
 from lamplighter.ports.ledger import Ledger
 from lamplighter.ports.queue import Queue, QueueUnavailable
-from lamplighter.stages.capacity import Window, executor_group
+from lamplighter.stages.capacity import Window, probe
 from lamplighter.stages.clock import LedgerClock
 from lamplighter.stages.duties import Report, Rhythm
 from lamplighter.stages.outage import Outage
@@ -83,5 +82,4 @@ class Post(msgspec.Struct, frozen=True):
 
 
 def bus_outage(bus: Bus, sleeper: Sleeper) -> Outage:
-    group, topics = executor_group("default"), [JOB_EVENTS.name]
-    return Outage(lambda: bus.lags(group, topics), sleeper.wake)
+    return Outage(lambda: probe(bus), sleeper.wake)

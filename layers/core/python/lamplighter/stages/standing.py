@@ -5,17 +5,16 @@ worker yet, and of a group that has never read.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
-from lamplighter.contracts.topics import job_runs_topics
 from lamplighter.domain.ids import fire_of, first_run_id
 from lamplighter.domain.run import Due
 from lamplighter.ports.bus import Bus
 from lamplighter.ports.ledger import Ledger
 from lamplighter.ports.queue import Depth, Queue
-from lamplighter.stages.capacity import executor_group
+from lamplighter.stages.capacity import readers
 from lamplighter.telemetry import Telemetry
 from lamplighter.telemetry.metrics import BACKLOG, LEADER_CHANGES, OLDEST_DUE, QUEUE_DEPTH
 
@@ -30,12 +29,20 @@ _WRITTEN_WITHIN: Final = timedelta(seconds=3)
 class Gauge:
     """One for a process: it remembers where it last looked. One leader at a time looks."""
 
-    def __init__(
-        self, telemetry: Telemetry, ledger: Ledger, queue: Queue, bus: Bus, pools: Iterable[str]
+    def __init__(  # noqa: PLR0913 - its parts, and which pools there are
+        self,
+        telemetry: Telemetry,
+        ledger: Ledger,
+        queue: Queue,
+        bus: Bus,
+        pools: Iterable[str],
+        *,
+        mapped: Collection[str] = (),
     ) -> None:
+        """`mapped`: the pools that Lambda's mappings read for."""
         self._telemetry = telemetry
         self._ledger, self._queue, self._bus = ledger, queue, bus
-        self._pools = list(pools)
+        self._readers = {pool: readers(pool, mapped=pool in mapped) for pool in pools}
         self._seen_to: datetime | None = None
 
     def leads(self) -> None:
@@ -63,7 +70,7 @@ class Gauge:
 
     def _tell_backlog(self, depths: Iterable[Depth]) -> None:
         """Of every pool, also where it is 0: what was scaled out has to be scaled in again."""
-        backlog = Counter({pool: self._lag(pool) for pool in self._pools})
+        backlog = Counter({pool: self._lag(pool) for pool in self._readers})
         for depth in depths:
             backlog[depth.pool] += depth.runs
         for pool, runs in backlog.items():
@@ -71,8 +78,8 @@ class Gauge:
         self._telemetry.count(BACKLOG, backlog.total())
 
     def _lag(self, pool: str) -> int:
-        topics = [topic.name for topic in job_runs_topics(pool)]
-        return sum(self._bus.lags(executor_group(pool), topics).values())
+        lags = [self._bus.lags(group, topics) for group, topics in self._readers[pool]]
+        return sum(sum(each.values()) for each in lags)
 
     def _oldest_seconds(self, now: datetime) -> float:
         """For how long the oldest run is due that nobody has claimed; 0 where there is none."""
