@@ -59,6 +59,9 @@ INSERT INTO calendars (tenant, name, version, calendar)
 SELECT 'filler-' || n, 'holidays', 1, '{}' FROM generate_series(1, 2000) AS n;
 INSERT INTO idempotency_keys (tenant, route, key, fingerprint)
 SELECT 'filler', 'PUT /jobs/' || n, n, '' FROM generate_series(1, 5000) AS n;
+INSERT INTO api_keys (key_id, tenant, name, role, hash)
+SELECT gen_random_uuid(), 'filler', 'a key', 'reader', sha256(n::text::bytea)
+FROM generate_series(1, 5000) AS n;
 INSERT INTO audit_log (tenant, actor, action, subject, at)
 SELECT 'default', 'worker-' || n, 'worker.stopped', 'default', now() - n * interval '1 min'
 FROM generate_series(1, 5000) AS n;

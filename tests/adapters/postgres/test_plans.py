@@ -18,6 +18,7 @@ SMALL = {"ledger_bounds", "leases", "pg_inherits", "pg_class"}
 
 # Those that may read more than what they were asked for, and why. All others may not.
 READS_WHOLE_TABLE = {
+    "api_keys.list": "a person looks at all keys of a tenant, which are few",
     "claim.forget_workers": "the sweep, every few seconds: a row per worker",
     "claim.is_any_running": "who would rest, once a second: a row per batch that runs",
     "claim.forget_done_claims": "the sweep: a row per batch that runs or has just run",

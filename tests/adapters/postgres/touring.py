@@ -1,18 +1,22 @@
 """One walk through everything a ledger does, each call with few rows of a single day."""
 
+import os
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 import psycopg
 
+from lamplighter.adapters.postgres.api_keys import PostgresApiKeys
+from lamplighter.adapters.postgres.ledger import PostgresLedger
+from lamplighter.domain.api_key import Role
 from lamplighter.domain.ids import first_run_id, new_job_id
 from lamplighter.domain.job import Job, Policy
 from lamplighter.domain.policy import EdgeRule, JobClass, OnAmbiguous, Overlap, Upstream
 from lamplighter.domain.run import Submission, Ticket
 from lamplighter.domain.schedule import Calendar, CalendarUse, Schedule
 from lamplighter.domain.states import RunState, SkipReason
-from lamplighter.ports.ledger import Lease, Ledger, Missed, Planned
+from lamplighter.ports.ledger import Lease, Missed, Planned
 from lamplighter.ports.rollups import Rollup, WorkerNote
 from tests.adapters.postgres.filled import first_day
 from tests.adapters.postgres.making import (
@@ -49,7 +53,7 @@ LIMIT: dict[str, Any] = {"tenant": TENANT, "concurrency_key": "printer", "max_co
 class Tour:
     """Each method is a stop. What time alone would bring about is put there by `conn`."""
 
-    def __init__(self, ledger: Ledger, conn: psycopg.Connection[tuple[Any, ...]]) -> None:
+    def __init__(self, ledger: PostgresLedger, conn: psycopg.Connection[tuple[Any, ...]]) -> None:
         self.ledger = ledger
         self._conn = conn
         lease = ledger.acquire_lease("watcher", "tour", timedelta(hours=1))
@@ -69,6 +73,14 @@ class Tour:
         self.ledger.use_key(*given, b"body")
         self.ledger.answer_key(*given, {"status": 200})
         self.ledger.forget_key(*given)
+
+    def api_keys(self) -> None:
+        keys = PostgresApiKeys(self.ledger._db)
+        digest = os.urandom(32)
+        made = keys.add(digest, tenant=TENANT, name="a key", role=Role.READER, lifetime=None)
+        assert keys.find(digest) == made
+        assert made in keys.list(TENANT)
+        keys.revoke(made.key_id)
 
     def claims(self) -> None:
         plain = submit_many(self.ledger, [utc_now()] * 5, tenant=TENANT)
