@@ -52,7 +52,7 @@ class Cache(Construct):
             kms_key_id=self._storage.key.key_arn,
             security_group_ids=[self.door.security_group_id],
             subnet_ids=subnets,
-            snapshot_retention_limit=size.snapshots,
+            snapshot_retention_limit=size.snapshots or None,
         )
         self.resource = made
         return str(made.attr_endpoint_address)

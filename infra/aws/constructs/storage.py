@@ -1,6 +1,6 @@
 """What everything else writes to: the key, the bucket for logs of runs, the topic of alerts."""
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
@@ -50,12 +50,26 @@ class Storage(Construct):
         )
 
     def _let_alarms_publish(self) -> None:
-        """An encrypted topic takes nothing from CloudWatch unless the key says so, silently."""
+        """An alarm that may not publish is silent: AWS tells nobody.
+
+        The topic has a policy, so nothing is allowed by default; and it is encrypted.
+        """
+        ours = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
+        alarms = iam.ServicePrincipal("cloudwatch.amazonaws.com")
+        self.alerts.add_to_resource_policy(
+            iam.PolicyStatement(
+                principals=[alarms],
+                actions=["sns:Publish"],
+                resources=[self.alerts.topic_arn],
+                conditions=ours,
+            )
+        )
         self.key.add_to_resource_policy(
             iam.PolicyStatement(
-                principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+                principals=[alarms],
                 actions=["kms:Decrypt", "kms:GenerateDataKey*"],
                 # In a key's own policy `*` is that key.
                 resources=["*"],
+                conditions=ours,
             )
         )

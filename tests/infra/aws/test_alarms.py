@@ -48,6 +48,15 @@ def test_cloudwatch_may_use_the_key_of_the_encrypted_topic(template: Template) -
     assert "StorageKey" in flat(template.one("AWS::SNS::Topic")["KmsMasterKeyId"])
 
 
+def test_cloudwatch_may_publish_to_a_topic_that_has_a_policy(template: Template) -> None:
+    """A policy takes the place of the default one, which let the account's own alarms in."""
+    statements = template.one("AWS::SNS::TopicPolicy")["PolicyDocument"]["Statement"]
+    allowed = [each for each in statements if each["Effect"] == "Allow"]
+
+    assert [each["Principal"] for each in allowed] == [{"Service": "cloudwatch.amazonaws.com"}]
+    assert [each["Action"] for each in allowed] == ["sns:Publish"]
+
+
 def test_alarms_ask_for_metrics_that_the_functions_tell(template: Template) -> None:
     told = {metric.name: metric for metric in METRICS}
 

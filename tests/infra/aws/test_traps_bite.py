@@ -182,6 +182,8 @@ CASES: list[tuple[str, Change, Check]] = [
      test_api.test_requests_are_bounded_and_logged),
     ("small", _set("AWS::KMS::Key", "KeyPolicy.Statement", []),
      test_alarms.test_cloudwatch_may_use_the_key_of_the_encrypted_topic),
+    ("small", _set("AWS::SNS::TopicPolicy", "PolicyDocument.Statement", []),
+     test_alarms.test_cloudwatch_may_publish_to_a_topic_that_has_a_policy),
     ("standard", _without("AWS::CloudWatch::Alarm", "NoCanary"),
      test_alarms.test_everything_that_was_promised_has_an_alarm),
 ]  # fmt: skip
