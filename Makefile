@@ -49,8 +49,7 @@ bench: $(DEV) ## measure a selection within 10 minutes (ARGS="herd": that one)
 bench-full: $(DEV) ## measure everything for hours, and write it into docs/performance.md
 	@$(BIN)/python -m benchmarks --keep $(ARGS)
 
-synth: $(DEV) ## make the CloudFormation templates from the CDK app
-	@test -f infra/aws/app.py || { echo "make synth: there is no CDK app yet; it arrives with the deployment work" >&2; exit 1; }
+synth: $(DEV) ## make the CloudFormation templates of all profiles, in cdk.out
 	@$(BIN)/python -m infra.aws.app
 
 lock: $(DEV) ## write requirements/*.txt anew from requirements/*.in
