@@ -54,10 +54,21 @@ def deploy(profile: str, context: Sequence[str], *, yes: bool, dry_run: bool) ->
 
 
 def _pair(text: str) -> tuple[str, str]:
+    """A misspelt choice is refused: the CDK would not notice, and take the default."""
     name, equals, value = text.partition("=")
     if not (name and equals and value):
         raise click.UsageError(f"-c {text}: give NAME=VALUE")
+    # The CDK's own have an @ or a colon.
+    if name not in (known := choices()) and not {"@", ":"} & set(name):
+        raise click.UsageError(f"-c {text}: there are {', '.join(sorted(known))}")
     return name, value
+
+
+def choices() -> set[str]:
+    """Every name that the stack asks for."""
+    asked: set[str] = set()
+    options.read(asked.add)
+    return asked
 
 
 def _check(chosen: options.Options) -> list[checks.Finding]:

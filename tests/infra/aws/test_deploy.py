@@ -232,6 +232,7 @@ def test_packages_that_are_not_built_yet_will_be(
     [
         (["-c", "auth=none"], "never open"),
         (["-c", "auth"], "give NAME=VALUE"),
+        (["-c", "alarm_mail=you@example.com"], "alarm_email"),
         (["--profile", "huge"], "small"),
     ],
 )
