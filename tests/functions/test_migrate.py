@@ -23,6 +23,7 @@ from lamplighter.adapters.postgres.role import ensure_role
 from lamplighter.domain.canary import INTERNAL_TENANT, canary_id
 from lamplighter.domain.run import Outcome, Ticket, Verdict
 from lamplighter.domain.states import RunState
+from lamplighter.wiring import stores
 from tests.adapters.ledger.builders import TENANT, one_off
 from tests.functions.calling import recorded
 
@@ -70,7 +71,7 @@ def test_a_deployment_makes_the_canary_and_a_later_one_leaves_it(
     cell: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = _Secrets(cell)
-    monkeypatch.setattr(wiring, "_kept_secrets", lambda: kept)
+    monkeypatch.setattr(stores, "kept_secrets", lambda: kept)
     monkeypatch.setenv("LAMPLIGHTER_DATABASE_URL", _as(cell, "nobody"))
     wiring.forget()
     with pytest.raises(Exception, match="nobody"):  # the functions' own role may not even log in

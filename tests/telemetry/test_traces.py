@@ -21,6 +21,7 @@ from lamplighter.domain.states import RunState
 from lamplighter.domain.traces import SpanRef, read_traceparent, span_of, traceparent
 from lamplighter.ports.traces import Span
 from lamplighter.stages.trace import Tracer
+from lamplighter.wiring import around
 from tests.telemetry.cell import Cell
 
 CLIENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -254,7 +255,7 @@ def test_where_nobody_takes_spans_nobody_waits_for_it(monkeypatch: pytest.Monkey
 
     nowhere = Nowhere()
     monkeypatch.setenv("LAMPLIGHTER_TRACES", "true")
-    monkeypatch.setattr(wiring, "_spans", lambda: nowhere)
+    monkeypatch.setattr(around, "_spans", lambda: nowhere)
     wiring.forget()
     for _ in range(3):
         tracer = wiring.tracer()

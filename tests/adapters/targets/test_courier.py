@@ -17,6 +17,7 @@ from lamplighter.adapters.targets.http.sending import DirectSender
 from lamplighter.contracts.courier import MOST_BYTES, MOST_REQUESTS, packed
 from lamplighter.ports.target import HttpRequest, HttpResponse, TargetFailed
 from lamplighter.stages.deliver import deliver
+from lamplighter.wiring import running
 from tests.adapters.targets.couriering import Courier, a_courier
 from tests.adapters.targets.receiver import Receiver, a_receiver
 
@@ -200,10 +201,10 @@ def test_a_round_ends_in_time_whoever_hangs() -> None:
 def test_settings_choose_the_courier_for_webhooks_and_alerts(
     courier: Courier, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert isinstance(wiring._sender(), DirectSender)
+    assert isinstance(running.sender(), DirectSender)
     monkeypatch.setenv("LAMPLIGHTER_COURIER_FUNCTION", "cell-courier")
     wiring.forget()
 
-    assert isinstance(wiring._sender(), module.CourierSender)
-    assert wiring._sender() is wiring._sender()
+    assert isinstance(running.sender(), module.CourierSender)
+    assert running.sender() is running.sender()
     assert isinstance(wiring.messenger(), DirectSender)
