@@ -12,7 +12,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 from infra.aws import assets
 from infra.aws.deploy import cdk
 from infra.aws.options import Options
-from layers.dependencies import build
 
 _PYTHON: Final = assets.ROOT / ".venv" / "bin" / "python"
 
@@ -70,14 +69,11 @@ def _packages() -> Finding:
 
 
 def _layer() -> Finding:
-    """Fetched by pip where it is not in the cache yet."""
-    if (build.CACHE / build.digest(build.ARM64)).exists():
-        return Finding("the functions' packages")
-    if find_spec("pip") is None:
-        return Finding(
-            "the functions' packages", "pip is not in .venv: .venv/bin/python -m ensurepip"
-        )
-    return Finding("the functions' packages, to be fetched by pip")
+    """Synthesis has pip fetch the functions' wheels, where `.cache` does not have them yet."""
+    if cdk.said([str(_PYTHON), "-m", "pip", "--version"]) is None:
+        how = "it fetches the functions' packages; .venv/bin/python -m ensurepip"
+        return Finding("pip in .venv", how)
+    return Finding("pip, for the functions' packages")
 
 
 def _region(options: Options, session: boto3.Session) -> Finding:

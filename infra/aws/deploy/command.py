@@ -3,9 +3,8 @@
 import os
 import shlex
 import subprocess
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Final
 
 import boto3
 import click
@@ -13,6 +12,8 @@ import click
 from infra.aws import assets, options
 from infra.aws.deploy import after, cdk, checks
 from infra.aws.profiles import PROFILES
+
+OUT: Final = assets.ROOT / "cdk.out"
 
 
 @click.command()
@@ -40,17 +41,17 @@ def deploy(profile: str, context: Sequence[str], *, yes: bool, dry_run: bool) ->
     except options.InvalidOption as problem:
         raise click.UsageError(str(problem)) from problem
     findings = _check(chosen)
-    with tempfile.TemporaryDirectory() as folder:
-        outputs = Path(folder) / "outputs.json"
-        command = cdk.deploy_command(chosen.stack_name, given, outputs, approved=yes)
-        click.echo(f"  {shlex.join(command)}")
-        if missing := [each for each in findings if each.missing]:
-            raise click.ClickException(f"{len(missing)} of these are missing; nothing was done.")
-        if dry_run:
-            return
-        _run(command, chosen.region)
-        for line in after.lines(chosen, after.read(outputs, chosen.stack_name)):
-            click.echo(line)
+    outputs = OUT / f"{chosen.stack_name}.outputs.json"
+    command = cdk.deploy_command(chosen.stack_name, given, outputs, approved=yes)
+    click.echo(f"  {shlex.join(command)}")
+    if missing := [each for each in findings if each.missing]:
+        raise click.ClickException(f"{len(missing)} of these are missing; nothing was done.")
+    if dry_run:
+        return
+    outputs.unlink(missing_ok=True)  # of a deployment before
+    _run(command, chosen.region)
+    for line in after.lines(chosen, after.read(outputs, chosen.stack_name)):
+        click.echo(line)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 from moto import mock_aws
 
-from infra.aws.deploy import cdk
+from infra.aws.deploy import cdk, checks, command
 from lamplighter.cli.main import main
-from layers.dependencies import build
 
 ACCOUNT = "123456789012"
 IMAGE = f"{ACCOUNT}.dkr.ecr.us-east-1.amazonaws.com/worker:1"
@@ -43,8 +43,11 @@ class Machine:
         self.bin.mkdir()
         self.log = folder / "npx.log"
         monkeypatch.setenv("PATH", str(self.bin))
+        monkeypatch.setattr(command, "OUT", folder)
         self.program("node", "echo v20.1.0")
         self.program("docker", "echo 29.0")
+        self.program("python", "echo pip 26")
+        monkeypatch.setattr(checks, "_PYTHON", self.bin / "python")
         self.npx()
 
     def program(self, name: str, script: str) -> None:
@@ -219,12 +222,27 @@ def test_a_region_that_contradicts_the_zones_is_a_mistake(
     assert "-c zones=eu-west-1a,eu-west-1b,eu-west-1c, or AWS_REGION=us-east-1" in said
 
 
-def test_packages_that_are_not_built_yet_will_be(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("python", "says"),
+    [("none", "run `make synth` once"), ("bin/python", "-m ensurepip")],
+)
+def test_an_environment_without_its_packages_is_told_how(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, python: str, says: str
 ) -> None:
-    monkeypatch.setattr(build, "CACHE", tmp_path)
+    machine.program("python", "exit 1")
+    monkeypatch.setattr(checks, "_PYTHON", machine.bin.parent / python)
 
-    assert "packages, to be fetched by pip" in _deploy("--dry-run").output
+    assert says in _deploy(exits=1).output
+
+
+def test_the_command_needs_no_folder_to_be_typed_in(tmp_path: Path) -> None:
+    """The tests have the repository on their path; whoever types has not."""
+    typed = Path(sys.executable).with_name("lamplighter")
+    done = subprocess.run(
+        [typed, "deploy", "--help"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert "--dry-run" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from infra.aws.profiles import SMALL, STANDARD
 from tests.infra.aws.template import Template
 
 pytestmark = pytest.mark.xdist_group("aws")
@@ -13,6 +14,8 @@ ROOT = Path(__file__).parents[3]
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 VERIFIED = (ROOT / "docs" / "verified.md").read_text(encoding="utf-8")
 _HASH = 8
+_USUAL = STANDARD.alarms
+_WORDS = {3: "three", 5: "five", 20: "twenty"}
 
 
 def _alarms(templates: dict[str, Template]) -> set[str]:
@@ -35,6 +38,27 @@ def test_every_alarm_has_a_runbook_and_every_runbook_an_alarm(
     templates: dict[str, Template],
 ) -> None:
     assert _sections() == _alarms(templates)
+
+
+@pytest.mark.parametrize(
+    ("section", "says"),
+    [
+        ("Lateness", f"{_USUAL.lateness_ms / 1000:g} s late"),
+        ("Lateness", f"(`small`: {SMALL.alarms.lateness_ms / 1000:g} s)"),
+        ("FailureRate", f"{_WORDS[_USUAL.failure_least_runs]} runs"),
+        ("LeaderChanges", f"More than {_WORDS[_USUAL.leader_changes]}"),
+        ("Errors", f"more than {_WORDS[_USUAL.function_errors]} in five minutes"),
+        ("Errors", f"(`small`: {_WORDS[SMALL.alarms.function_errors]})"),
+        ("ServerErrors", f"more than {_WORDS[_USUAL.server_errors]} requests"),
+        ("DatabaseFull", f"over {_USUAL.acu_percent} %"),
+        ("BrokerDisk", f"over {_USUAL.disk_percent} %"),
+        ("Lag", f"over {_USUAL.lag:,} events"),
+    ],
+)
+def test_a_runbook_has_the_limit_of_the_profiles(section: str, says: str) -> None:
+    text = OPERATIONS.partition(f"\n### {section}\n")[2].partition("\n### ")[0]
+
+    assert says in " ".join(text.split())
 
 
 def test_every_type_of_the_templates_has_a_row_and_every_row_a_type(
