@@ -7,7 +7,7 @@ from typing import Final
 from infra.aws.constructs.network import endpoints
 from infra.aws.cost.assumed import ASSUMED, Assumed
 from infra.aws.cost.calls import called
-from infra.aws.cost.load import NOTHING, Load
+from infra.aws.cost.load import NOTHING, RECURRING, Load
 from infra.aws.cost.prices import DAYS, HOURS, MINUTES, PRICES
 from infra.aws.cost.sizes import (
     alarm_metrics,
@@ -97,7 +97,9 @@ def _database(profile: Profile, load: Load, assumed: Assumed) -> Usage:
     suffix = "_io" if size.io_optimized else ""
     floor = size.least_acu or assumed.awake_acu
     wanted = max(floor, load.rate / assumed.runs_per_acu) if load.runs_a_day else floor
-    kept = load.runs_a_day * profile.ledger_days * assumed.bytes_kept_per_run / _GB
+    recurs = load.submission == RECURRING
+    each = assumed.bytes_kept_per_recurring_run if recurs else assumed.bytes_kept_per_run
+    kept = load.runs_a_day * profile.ledger_days * each / _GB
     return {
         f"acu{suffix}": awake_hours(profile, load) * wanted * (1 + size.readers),
         f"ledger_gb{suffix}": 1 + kept,
