@@ -2,14 +2,15 @@
 
 from typing import Any, Final, Protocol
 
-from confluent_kafka import OFFSET_STORED, Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from valkey import Valkey
 
 BATCH: Final = 1_000
 PARTITIONS: Final = 4
 _ID_BYTES: Final = 16
 _GROUP: Final = "bare"
-_WAIT_SECONDS: Final = 0.05
+_WAIT_SECONDS: Final = 0.01
+_CONNECT_SECONDS: Final = 30.0
 
 
 class BareTopic(Protocol):
@@ -39,17 +40,25 @@ class KafkaTopic:
 
     def receive(self) -> list[bytes]:
         if self._consumer is None:
-            self._consumer = Consumer(
-                {"bootstrap.servers": self._url, "group.id": _GROUP, "enable.auto.commit": False,
-                 "auto.offset.reset": "earliest", "fetch.wait.max.ms": 10}
-            )  # fmt: skip
-            self._consumer.assign(
-                [TopicPartition(self._name, n, OFFSET_STORED) for n in range(PARTITIONS)]
-            )
+            self._consumer = self._connected()
         got = self._consumer.consume(BATCH, _WAIT_SECONDS)
+        if failed := [message.error() for message in got if message.error()]:
+            raise RuntimeError(f"{self._name}: {failed[0]}")
         if got:
             self._consumer.commit(asynchronous=True)
-        return [value for message in got if (value := message.value())]
+        return [message.value() or b"" for message in got]
+
+    def _connected(self) -> Consumer:
+        """From the end on, without asking the group: a young broker may not know of any yet."""
+        consumer = Consumer(
+            {"bootstrap.servers": self._url, "group.id": _GROUP, "enable.auto.commit": False,
+             "fetch.wait.max.ms": 10}
+        )  # fmt: skip
+        places = [TopicPartition(self._name, n) for n in range(PARTITIONS)]
+        for place in places:
+            _, place.offset = consumer.get_watermark_offsets(place, _CONNECT_SECONDS)
+        consumer.assign(places)
+        return consumer
 
 
 class StreamTopic:

@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg
 
-from benchmarks import picture
+from benchmarks import marks, picture
 from benchmarks.due import BATCH, MARK, Pace, Wave, sleep_until
 from benchmarks.figures import Points, Spread, lateness_over_time, spread, spread_rows
 from benchmarks.flood import flood
@@ -24,7 +24,9 @@ FLOODS = "flooding"
 GOAL = "goal 2 times alone at most"
 HOLD_SECONDS = 280  # a run of this pool may take 300
 PATIENCE_SECONDS = 300.0
+EBB_SECONDS = 1_800.0
 BACKFILLED_AT_ONCE = 1_000  # fires of one job
+_ENDED = "SELECT run_id FROM job_runs WHERE job_id = ANY(%s::uuid[]) AND status = 10"
 _PARKED = "SELECT count(*) FROM job_runs WHERE status = 3"
 _BACKFILLED = "SELECT count(*) FROM job_runs WHERE origin <> 'schedule' AND status = 10"
 
@@ -61,34 +63,28 @@ def _live(stack: Running, since: datetime) -> list[Start]:
     for n in range(number("BENCH_LIVE_SECONDS")):
         sleep_until(since + timedelta(seconds=n))
         mine.add(stack.send("POST", "/jobs", body)["job_id"])
-    found: list[Start] = []
-
-    def all_began() -> bool:
-        found[:] = _of(stack, mine)
-        return len(found) >= len(mine)
-
-    until(all_began, "every live job has begun", PATIENCE_SECONDS, look=1.0)
-    return found
-
-
-def _of(stack: Running, jobs: set[str]) -> list[Start]:
     with psycopg.connect(stack.database_url, autocommit=True) as conn:
-        runs = conn.execute(
-            "SELECT run_id FROM job_runs WHERE job_id = ANY(%s::uuid[])", [list(jobs)]
-        ).fetchall()
-    mine = {run_id.bytes for (run_id,) in runs}
-    return [start for start in stack.starts() if start.run_id in mine]
+
+        def runs() -> set[bytes]:
+            return {run_id.bytes for (run_id,) in conn.execute(_ENDED, [list(mine)]).fetchall()}
+
+        until(lambda: len(runs()) >= len(mine), "every live job has run", PATIENCE_SECONDS, 1.0)
+        ended = runs()
+    return [start for start in stack.starts(since.timestamp()) if start.run_id in ended]
 
 
 def _flooded(stack: Running, pace: Pace) -> list[Start]:
     """The flood is submitted before, and all of it is due when the live jobs begin."""
-    count = number("BENCH_FLOOD")
+    count, before = number("BENCH_FLOOD"), marks.count(stack.marks)
     at = pace.instant(2 * count)
     flood(stack, FLOODS, count, at)
     if datetime.now(UTC) > at:
         raise RuntimeError("the flood took longer to submit than expected")
     sleep_until(at)
-    return _live(stack, at)
+    live = _live(stack, at)
+    everything = before + count + len(live)
+    until(lambda: marks.count(stack.marks) >= everything, "the flood is over", EBB_SECONDS, 1.0)
+    return live
 
 
 def _beside_backfill(stack: Running) -> tuple[list[Start], int]:

@@ -8,9 +8,10 @@ processes beside the servers: one moves what is due, one claims it, one ends it.
 import multiprocessing
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from multiprocessing.process import BaseProcess
 from multiprocessing.sharedctypes import Synchronized
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -22,8 +23,8 @@ from valkey import Valkey as Store
 from benchmarks.bare import BareLedger
 from benchmarks.bare_topic import BATCH, PARTITIONS, topic
 from benchmarks.report import Row, not_measured
-from benchmarks.running import absent
-from benchmarks.sizes import numbers, words
+from benchmarks.running import absent, until
+from benchmarks.sizes import number, numbers, words
 from infra.local.kafka.server import Kafka
 from infra.local.postgres import Postgres
 from infra.local.valkey import Valkey
@@ -33,8 +34,7 @@ from lamplighter.domain.ids import first_run_id, new_job_id, run_id
 from lamplighter.ports.bus import Topic
 
 RUNS, STATUSES, DUE = "bare-runs", "bare-statuses", "bare-due"
-PATIENCE_SECONDS = 300.0
-WARM_UP = 5_000
+PATIENCE_SECONDS = 120.0
 
 
 class Servers(NamedTuple):
@@ -58,7 +58,7 @@ def measure() -> list[Row]:
             rows.append(not_measured(f"bare path over {bus}", reason))
             continue
         with servers(bus) as started:
-            _run(started, WARM_UP)
+            _run(started, number("BENCH_WARM_UP"))
             for jobs in numbers("BENCH_HERD"):
                 bare = _run(started, jobs)
                 name = f"bare path over {bus}, {jobs:,} jobs"
@@ -71,7 +71,7 @@ def measure() -> list[Row]:
 def rate(bus: str, jobs: int) -> float:
     """Jobs a second, end to end, of a herd of so many."""
     with servers(bus) as started:
-        _run(started, min(jobs, WARM_UP))
+        _run(started, number("BENCH_WARM_UP"))
         return _run(started, jobs).done
 
 
@@ -111,11 +111,21 @@ def _run(servers: Servers, jobs: int) -> Bare:
     ]
     for each in crew:
         each.start()
-    for each in crew:
-        each.join(PATIENCE_SECONDS)
-        if each.exitcode:
-            raise RuntimeError(f"a part of the bare path ended with {each.exitcode}")
+    try:
+        until(lambda: _ended(crew), "the bare path has run", PATIENCE_SECONDS)
+    finally:
+        for each in crew:
+            each.kill()
+            each.join()
     return Bare(submitted, jobs / (ended.value - began.value))
+
+
+def _ended(crew: Sequence[BaseProcess]) -> bool:
+    """Whether all have; one that failed leaves the others waiting, and is told of at once."""
+    codes = [each.exitcode for each in crew]
+    if any(codes):
+        raise RuntimeError(f"the parts of the bare path ended with {codes}")
+    return None not in codes
 
 
 def _submit(servers: Servers, jobs: int, fire: datetime) -> float:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 FOLDER: Final = "BENCH_MARKS"  # the variable that names the folder
 MARK: Final = struct.Struct("<16sd")
-MOST: Final = 4_000_000
+MOST: Final = 16_000_000
 
 
 class Start(NamedTuple):

@@ -10,6 +10,7 @@ def test_a_small_herd_is_measured_from_submission_to_verdict(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BENCH_HERD", "200")
+    monkeypatch.setenv("BENCH_WARM_UP", "200")
     monkeypatch.setenv("BENCH_BUSES", "streams")
     monkeypatch.setattr(due, "BATCH", 100)
     monkeypatch.setattr(due, "WARM_UP_SECONDS", 1.0)
