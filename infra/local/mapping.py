@@ -13,6 +13,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, Final
 
 import msgspec
@@ -47,7 +48,8 @@ class Mapped(msgspec.Struct, frozen=True):
     """A function and what it reads.
 
     `apart`: each partition's batch is a call of its own, beside the others, since it may take
-    long. Otherwise all that was found is one call: the larger the batch, the cheaper.
+    long. Otherwise all that was found is one call: the larger the batch, the cheaper. `readers`
+    share the partitions: while one waits for the ledger, another goes on.
     """
 
     function: str
@@ -56,6 +58,7 @@ class Mapped(msgspec.Struct, frozen=True):
     batch: int = 1_000
     apart: bool = False
     at_once: int = 64
+    readers: int = 1
 
 
 class Mapping:
@@ -170,7 +173,9 @@ def mapped(function: str, pool: str) -> Mapped:
         "recorder": (JOB_EVENTS.name, JOB_REQUESTS.name, WORKER_EVENTS.name),
         "resolver": (DEPENDENCY_EVENTS.name,),
     }[function]
-    return Mapped(function, function, topics, batch=4_000)
+    return Mapped(
+        function, function, topics, batch=4_000, readers=2 if function == "recorder" else 1
+    )
 
 
 _WARM: Final[dict[str, Callable[[], object]]] = {
@@ -184,11 +189,27 @@ def main(function: str, ready: Callable[[], None] = lambda: None) -> None:
     """Serve one function until SIGTERM."""
     handler = importlib.import_module(f"functions.{function}.handler").handler
     _WARM[function]()  # imports and connections: the first job should not wait for them
-    mapping = Mapping(mapped(function, wiring.settings().pool), wiring.bus(), handler)
+    reads = mapped(function, wiring.settings().pool)
+    mappings = [Mapping(reads, wiring.bus(), handler) for _ in range(reads.readers)]
+
+    def stop(*_: object) -> None:
+        for mapping in mappings:
+            mapping.stop()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: mapping.stop())
+        signal.signal(number, stop)
     ready()
-    mapping.serve(_GRACE_SECONDS)
+    _serve_all(mappings, stop)
+
+
+def _serve_all(mappings: Sequence[Mapping], stop: Callable[[], None]) -> None:
+    """One that breaks ends them all: the stack starts the process again."""
+    with ThreadPoolExecutor(len(mappings)) as threads:
+        serving = [threads.submit(mapping.serve, _GRACE_SECONDS) for mapping in mappings]
+        wait(serving, return_when=FIRST_EXCEPTION)
+        stop()
+    for each in serving:
+        each.result()
 
 
 def _by_partition(records: Sequence[Record]) -> list[list[Record]]:
