@@ -20,7 +20,7 @@ SIZES: Final = {
     "BENCH_WARM_UP": Size("20000", "20000", "jobs that run before, unmeasured"),
     "BENCH_HERD": Size("60000 100000 300000", "60000", "jobs of a herd"),
     "BENCH_RATES": Size(
-        "500 1000 2000 3000 4000 5000 6000 7500 9000 10000", "2000 5000", "steady jobs a second"
+        "500 1000 2000 3000 4000 5000 6000 7500 9000 10000", "5000", "steady jobs a second"
     ),
     "BENCH_STEADY_SECONDS": Size("60", "15", "how long each rate lasts"),
     "BENCH_IMMEDIATE": Size("300", "100", "idle: immediate jobs, one at a time"),
