@@ -129,11 +129,15 @@ class Tasks(Construct):
         )
 
 
-def steps(size: Size) -> list[tuple[int, int | None, int]]:
-    """From, to, and how many tasks then: one for each `per_task` that wait, in a few strides."""
+def steps(size: Size) -> list[tuple[float, float | None, int]]:
+    """From, to, and how many tasks then: one for each `per_task` that wait, in a few strides.
+
+    Bounds lie between two numbers: one that is met exactly belongs to the step above it where the
+    alarm is for more, and to the step below it where the alarm is for less.
+    """
     first = max(1, size.at_rest)
     counts = sorted({first + round(n * (size.most - first) / (STEPS - 1)) for n in range(STEPS)})
-    bounds = [1, *(count * size.per_task + 1 for count in counts[:-1])]
+    bounds = [0.5, *(count * size.per_task + 0.5 for count in counts[:-1])]
     ends = [*bounds[1:], None]
-    rest = [(0, 1, size.at_rest)]
+    rest = [(0.0, 0.5, size.at_rest)]
     return rest + list(zip(bounds, ends, counts, strict=True))

@@ -112,6 +112,48 @@ def test_one_run_wakes_a_service_at_rest() -> None:
     assert [_wanted(small, backlog) for backlog in (0, 1, 5_000, 5_001)] == [0, 1, 1, 2]
 
 
+@pytest.mark.parametrize(
+    ("profile", "backlog", "tasks"),
+    [
+        ("small", 0, 0), ("small", 1, 1), ("small", 5_000, 1), ("small", 5_001, 2),
+        ("small", 20_000, 4), ("small", 20_001, 5), ("small", 1_000_000, 10),
+        ("standard", 1, 10), ("standard", 50_000, 10), ("standard", 50_001, 20),
+    ],
+)  # fmt: skip
+def test_aws_makes_as_many_tasks_of_a_backlog_as_was_meant(
+    profile: str, backlog: int, tasks: int, templates: dict[str, Template]
+) -> None:
+    assert _scaled(templates[profile], backlog) == {tasks}
+
+
+def _scaled(template: Template, backlog: int) -> set[int]:
+    """What the alarms that go off make of it, by the rules of Application Auto Scaling.
+
+    A bound counts as inside the step above it where the metric is over the alarm's threshold, and
+    as inside the step below it otherwise.
+    """
+    policies = template.of_type("AWS::ApplicationAutoScaling::ScalingPolicy")
+    found: set[int] = set()
+    for alarm in template.properties("AWS::CloudWatch::Alarm"):
+        ((policy, above),) = (
+            [
+                (policies[name], alarm["ComparisonOperator"].startswith("Greater"))
+                for action in alarm["AlarmActions"]
+                if (name := action["Ref"]) in policies
+            ]
+            or [(None, False)]
+        )  # fmt: skip
+        over = backlog - alarm["Threshold"]
+        if policy is None or not (over >= 0 if above else over <= 0):
+            continue
+        for step in policy["Properties"]["StepScalingPolicyConfiguration"]["StepAdjustments"]:
+            lower = step.get("MetricIntervalLowerBound", float("-inf"))
+            upper = step.get("MetricIntervalUpperBound", float("inf"))
+            if lower <= over < upper if above else lower < over <= upper:
+                found.add(step["ScalingAdjustment"])
+    return found
+
+
 def _wanted(size: Tasks, backlog: int) -> int:
     (found,) = (
         tasks
