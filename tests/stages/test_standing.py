@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from lamplighter.contracts.topics import all_topics, job_runs
 from lamplighter.domain.policy import JobClass
+from lamplighter.domain.run import Outcome, Ticket, Verdict
 from lamplighter.ports.bus import BusUnavailable, Message
 from lamplighter.ports.queue import QueueUnavailable
 from lamplighter.stages.duties import Rhythm
@@ -80,6 +82,21 @@ def test_a_pool_in_which_nothing_waits_has_a_backlog_of_none(world: World, told:
     assert [told.last("Backlog", pool) for pool in POOLS] == [0, 0]
     assert told.last("QueueDepth") == 0
     assert told.last("QueueDepth", "default", "P2") is None
+
+
+def test_a_pool_at_work_has_a_backlog_until_the_work_is_done(world: World, told: Told) -> None:
+    """Fargate would stop the last task under a run that it has claimed."""
+    run = world.run(world.submit(0.0, pool="tasks"))
+    looking = gauge(world, told)
+    [held] = world.ledger.claim("w1", uuid4(), [Ticket(run.run_id, run.fence)]).claimed
+
+    looking.look(world.ledger.now())
+    assert [told.last("Backlog", pool) for pool in POOLS] == [0, 1]
+
+    ended = Outcome(run_id=held.run_id, fence=held.fence, verdict=Verdict.SUCCESS)
+    world.ledger.finish([ended])
+    looking.look(world.ledger.now())
+    assert told.last("Backlog", "tasks") == 0
 
 
 def test_depth_is_told_of_each_pool_and_class_and_of_the_cell(world: World, told: Told) -> None:

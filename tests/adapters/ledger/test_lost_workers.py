@@ -36,6 +36,22 @@ def test_a_loss_costs_no_attempt_and_is_kept(play: Play) -> None:
     assert (attempt.verdict, attempt.fence, attempt.executor_id) == ("lost", 1, "w1")
 
 
+def test_a_pool_is_busy_while_a_worker_has_a_run_of_it_in_hand(play: Play) -> None:
+    run = play.due(pool="tasks")
+    told = uuid4()
+    assert play.ledger.busy_pools(["tasks", "default"]) == set()
+
+    claimed = play.start(run, claim=told)
+    assert play.ledger.busy_pools(["tasks", "default"]) == {"tasks"}
+    assert play.ledger.busy_pools(["default"]) == set()
+    play.end(claimed)
+    assert play.ledger.busy_pools(["tasks"]) == set()
+
+    play.start(play.due(pool="tasks"), claim=told)
+    play.ledger.mark_reported([told])
+    assert play.ledger.busy_pools(["tasks"]) == set()
+
+
 def test_a_worker_that_beats_loses_nothing(play: Play) -> None:
     run = play.due()
     play.start(run)

@@ -169,6 +169,7 @@ class Tour:
         self.ledger.move_cursor(self.lease, now)
         self.ledger.page(first_run_id(now - MINUTE), now + MINUTE, 100)
         self.ledger.unclaimed(now + MINUTE)
+        self.ledger.busy_pools(["default"])
         self.ledger.wake(now, 100)
         self._conn.execute(_REWIND)
         self.ledger.advance_watermark(self.lease, now - 6 * SECOND)

@@ -5,7 +5,7 @@ done is answered as such and not done twice. All of them raise LedgerUnavailable
 when the store cannot be reached. Time is the ledger's own clock.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 from uuid import UUID
@@ -240,6 +240,9 @@ class Horizon(Protocol):
         Those whose next call comes before `until`. Not who waited for an upstream or a slot, nor
         who was claimed and lost: they are not late in this way.
         """
+
+    def busy_pools(self, pools: Collection[str]) -> set[str]:
+        """Those of them in which some worker has a run in hand, and has not told of its end."""
 
     def cursor(self) -> Cursor: ...
 

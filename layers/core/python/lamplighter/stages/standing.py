@@ -1,7 +1,8 @@
 """Standing: how much waits, and for how long. The leader looks now and then, and tells metrics.
 
 Fargate scales on the backlog: what is due and what lies on the bus, also of a pool that has no
-worker yet, and of a group that has never read.
+worker yet, and of a group that has never read. What a worker has in hand is neither, yet the last
+task must not be stopped under it.
 """
 
 from collections import Counter
@@ -43,6 +44,8 @@ class Gauge:
         self._telemetry = telemetry
         self._ledger, self._queue, self._bus = ledger, queue, bus
         self._readers = {pool: readers(pool, mapped=pool in mapped) for pool in pools}
+        # Lambda stops nobody who works.
+        self._scaled = [pool for pool in self._readers if pool not in mapped]
         self._seen_to: datetime | None = None
 
     def leads(self) -> None:
@@ -69,10 +72,15 @@ class Gauge:
         self._telemetry.count(QUEUE_DEPTH, waiting.total())
 
     def _tell_backlog(self, depths: Iterable[Depth]) -> None:
-        """Of every pool, also where it is 0: what was scaled out has to be scaled in again."""
+        """Of every pool, also where it is 0: what was scaled out has to be scaled in again.
+
+        Not 0 while a run is in hand there: workers claim, commit, and only then run.
+        """
         backlog = Counter({pool: self._lag(pool) for pool in self._readers})
         for depth in depths:
             backlog[depth.pool] += depth.runs
+        for pool in self._ledger.busy_pools(self._scaled):
+            backlog[pool] = max(1, backlog[pool])
         for pool, runs in backlog.items():
             self._telemetry.count(BACKLOG, runs, pool)
         self._telemetry.count(BACKLOG, backlog.total())

@@ -1,6 +1,6 @@
 """Workers that fell silent, and what becomes of the runs that they had."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from uuid import UUID
 
@@ -55,6 +55,12 @@ class MemoryLosses(Transactional):
     def is_any_running(self) -> bool:
         with self._transaction() as books:
             return any(_still_held(books, claim) for claim in books.claims.values())
+
+    def busy_pools(self, pools: Collection[str]) -> set[str]:
+        with self._transaction() as books:
+            at_work = [each for each in books.claims.values() if each.reported_at is None]
+            held = (run.pool for claim in at_work for run in _still_held(books, claim))
+            return {pool for pool in held if pool in pools}
 
 
 def _is_lost(books: Books, claim: Claim, silent: set[str]) -> bool:

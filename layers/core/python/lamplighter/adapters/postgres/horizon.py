@@ -1,6 +1,6 @@
 """The watcher's side of the ledger: plan, page, wake, and the watermark behind it all."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -56,6 +56,10 @@ class PostgresHorizon:
         params = {"until": until, "limit": _LOOKED_AT}
         rows = self._db.statement(_SQL["unclaimed"], params)
         return row_to_due(rows[0]) if rows else None
+
+    def busy_pools(self, pools: Collection[str]) -> set[str]:
+        rows = self._db.statement(_SQL["busy_pools"], {"pools": list(pools)})
+        return {pool for (pool,) in rows}
 
     def wake(self, until: datetime, limit: int) -> list[Due]:
         def work(cursor: Cursor[Row]) -> list[Row]:

@@ -60,6 +60,14 @@ SELECT run_id, tenant, pool, priority, delay_ms, fence FROM (
     ORDER BY wake_at LIMIT %(limit)s
 ) AS called ORDER BY run_id LIMIT 1;
 
+-- name: busy_pools
+-- For a metric, every few seconds, of pools that are scaled by it. A batch that was reported is over,
+-- and one is of one pool.
+SELECT DISTINCT busy.pool FROM claims AS c CROSS JOIN LATERAL (
+    SELECT r.pool FROM unnest(c.run_ids) AS held (run_id) JOIN job_runs AS r USING (run_id)
+    WHERE r.status IN (4, 7) AND r.executor_id = c.worker_id LIMIT 1) AS busy
+WHERE c.reported_at IS NULL AND busy.pool = ANY(%(pools)s);
+
 -- name: wake
 -- Off schedule: what has a wake-up call that is due. The call is moved on by a minute, so that a
 -- message that vanishes is sent again; only a claim, an end or parking silences it.
