@@ -12,6 +12,7 @@ from psycopg import Cursor
 from psycopg_pool import ConnectionPool
 
 from lamplighter.adapters import postgres
+from lamplighter.adapters.postgres import alone
 from lamplighter.adapters.postgres.database import Bounds, Database, Row, _configure
 from lamplighter.adapters.postgres.ledger import PostgresLedger
 from lamplighter.adapters.postgres.queries import queries
@@ -59,7 +60,11 @@ def all_queries() -> dict[bytes, str]:
     return {body: f"{file}.{name}" for file in names for name, body in queries(file).items()}
 
 
-_NAMES = all_queries() | {_INSERT_FRESH: "submit.insert_fresh"}
+_NAMES = all_queries() | {
+    _INSERT_FRESH: "submit.insert_fresh",
+    alone.CLAIM: "alone.claim",
+    alone.FINISH: "alone.finish",
+}
 
 
 class _ExplainingCursor(Cursor[Row]):

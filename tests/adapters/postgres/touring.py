@@ -97,6 +97,12 @@ class Tour:
         self.ledger.finish([*outcomes, failure(last.run_id, last.fence)])
         self.ledger.mark_reported([claim_id])
 
+    def recurring(self) -> None:
+        forbid = {"tenant": TENANT, "overlap": Overlap.FORBID}
+        tickets = [submit_often(self.ledger, utc_now(), **forbid)[1] for _ in range(3)]
+        answer = self.ledger.claim("tourist", new_job_id(utc_now()), tickets)
+        self.ledger.finish([success(run.run_id, run.fence) for run in answer.claimed])
+
     def replacements(self) -> None:
         job, ticket = submit_often(self.ledger, utc_now(), tenant=TENANT, overlap=Overlap.REPLACE)
         claim_one(self.ledger, ticket, "tourist")
@@ -183,7 +189,7 @@ class Tour:
 
     def calendars(self) -> None:
         self.ledger.save_calendar(TENANT, Calendar("holidays"))
-        job = _with_calendar(every_minute(utc_now(), tenant=TENANT, overlap=Overlap.FORBID))
+        job = _with_calendar(every_minute(utc_now(), tenant=TENANT, overlap=Overlap.QUEUE))
         [due] = self.ledger.submit([Submission(job, utc_now())]).runs
         claim_one(self.ledger, Ticket(due.run_id, due.fence), "tourist")
 

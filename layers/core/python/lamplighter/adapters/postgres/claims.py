@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import msgspec
 from psycopg import Cursor
 
+from lamplighter.adapters.postgres.alone import CLAIM, keys_to_take, under_lock
 from lamplighter.adapters.postgres.arrays import instants, ints, uuids
 from lamplighter.adapters.postgres.calendars import calendars_of
 from lamplighter.adapters.postgres.database import Database, Row
@@ -52,8 +54,10 @@ class PostgresClaims(PostgresDependents):
         claimed, cancelled = self._claim_plain(worker_id, claim_id, tickets)
         if len(claimed) == len(tickets):
             return ClaimAnswer(claimed, {}, cancelled)
-        plain = {run.run_id for run in claimed}
-        rest = {each.run_id: each.fence for each in tickets if each.run_id not in plain}
+        claimed += self._claim_alone(worker_id, claim_id, _without(tickets, claimed))
+        rest = {each.run_id: each.fence for each in _without(tickets, claimed)}
+        if not rest:
+            return ClaimAnswer(claimed, {}, cancelled)
         judged = self._db.run(lambda cursor: _claim_judged(cursor, worker_id, claim_id, rest))
         ended = judged.ended
         replaced = _replaced(ended)
@@ -66,18 +70,24 @@ class PostgresClaims(PostgresDependents):
         self, worker_id: str, claim_id: UUID, tickets: Sequence[Ticket]
     ) -> tuple[list[Claimed], list[UUID]]:
         ordered = sorted(tickets, key=lambda ticket: ticket.run_id.int)
-        rows = self._db.statement(
-            _SQL["claim_plain"],
-            {
-                "worker_id": worker_id,
-                "claim_id": claim_id,
-                "run_ids": uuids(ticket.run_id for ticket in ordered),
-                "fences": ints(ticket.fence for ticket in ordered),
-                "fires": instants(fire_of(ticket.run_id) for ticket in ordered),
-            },
-        )
+        rows = self._db.statement(_SQL["claim_plain"], _asked(worker_id, claim_id, ordered))
         claimed = [_from_row(ordered[row[0]], row) for row in rows if row[0] is not None]
         return claimed, [row[1] for row in rows if row[0] is None]
+
+    def _claim_alone(
+        self, worker_id: str, claim_id: UUID, tickets: Sequence[Ticket]
+    ) -> list[Claimed]:
+        keys = keys_to_take(self._db, [ticket.run_id for ticket in tickets])
+        if not keys:
+            return []
+        ordered = sorted(
+            (ticket for ticket in tickets if ticket.run_id in keys),
+            key=lambda ticket: ticket.run_id.int,
+        )
+        taken = [keys[ticket.run_id] for ticket in ordered]
+        asked = _asked(worker_id, claim_id, ordered)
+        rows = self._db.run(lambda cursor: under_lock(cursor, CLAIM, taken, asked))
+        return [_from_row(ordered[row[0]], row) for row in rows if row[0] is not None]
 
     def heartbeat(self, worker_id: str, pool: str, capacity: int) -> list[UUID]:
         params = {"worker_id": worker_id, "pool": pool, "capacity": capacity}
@@ -106,6 +116,21 @@ class PostgresClaims(PostgresDependents):
 
     def is_any_running(self) -> bool:
         return bool(self._db.statement(_SQL["is_any_running"], {})[0][0])
+
+
+def _asked(worker_id: str, claim_id: UUID, tickets: Sequence[Ticket]) -> dict[str, Any]:
+    return {
+        "worker_id": worker_id,
+        "claim_id": claim_id,
+        "run_ids": uuids(ticket.run_id for ticket in tickets),
+        "fences": ints(ticket.fence for ticket in tickets),
+        "fires": instants(fire_of(ticket.run_id) for ticket in tickets),
+    }
+
+
+def _without(tickets: Sequence[Ticket], claimed: Sequence[Claimed]) -> list[Ticket]:
+    done = {run.run_id for run in claimed}
+    return [each for each in tickets if each.run_id not in done]
 
 
 def _claim_judged(

@@ -1,12 +1,21 @@
 """Outcomes: ordinary successes in one statement, everything else judged under lock."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from psycopg import Cursor
 
-from lamplighter.adapters.postgres.arrays import column, instants, ints, jsons, texts, uuids
+from lamplighter.adapters.postgres.alone import FINISH, keys_to_free, under_lock
+from lamplighter.adapters.postgres.arrays import (
+    PackedArray,
+    column,
+    instants,
+    ints,
+    jsons,
+    texts,
+    uuids,
+)
 from lamplighter.adapters.postgres.database import Database, Row
 from lamplighter.adapters.postgres.locked import LockedRuns
 from lamplighter.adapters.postgres.queries import queries
@@ -26,7 +35,8 @@ class PostgresOutcomes:
         if len(first) < len(outcomes):
             return self._finish_in_turn(outcomes)
         settled = self._finish_plain([o for o in outcomes if o.verdict is Verdict.SUCCESS])
-        rest = [outcome for outcome in outcomes if outcome.run_id.int not in settled]
+        settled |= self._finish_alone(_open(outcomes, settled))
+        rest = _open(outcomes, settled)
         if rest:
             settled |= self._db.run(lambda cursor: _finish_judged(cursor, rest))
         return [settled[outcome.run_id.int] for outcome in outcomes]
@@ -46,21 +56,17 @@ class PostgresOutcomes:
         if not outcomes:
             return {}
         ordered = sorted(outcomes, key=lambda outcome: outcome.run_id.int)
-        rows = self._db.statement(
-            _SQL["finish_plain"],
-            {
-                "run_ids": uuids(o.run_id for o in ordered),
-                "fences": ints(o.fence for o in ordered),
-                "ended_ats": column(instants, (o.ended_at for o in ordered)),
-                "results": column(jsons, (o.result for o in ordered)),
-                "stdouts": column(texts, (o.stdout for o in ordered)),
-                "stderrs": column(texts, (o.stderr for o in ordered)),
-                "log_urls": column(texts, (o.log_url for o in ordered)),
-            },
-        )
-        accepted, success = Recorded.ACCEPTED, RunState.SUCCESS
-        ended = ((ordered[n].run_id, job_id) for n, job_id in rows)
-        return {run.int: Settled(run, job_id, accepted, success) for run, job_id in ended}
+        return _succeeded(ordered, self._db.statement(_SQL["finish_plain"], _reported(ordered)))
+
+    def _finish_alone(self, outcomes: Sequence[Outcome]) -> dict[int, Settled]:
+        successes = [o for o in outcomes if o.verdict is Verdict.SUCCESS]
+        keys = keys_to_free(self._db, [o.run_id for o in successes])
+        if not keys:
+            return {}
+        ordered = sorted((o for o in successes if o.run_id in keys), key=lambda o: o.run_id.int)
+        held, reported = [keys[o.run_id] for o in ordered], _reported(ordered)
+        rows = self._db.run(lambda cursor: under_lock(cursor, FINISH, held, reported))
+        return _succeeded(ordered, rows)
 
     def skip(self, run_ids: Sequence[UUID], reason: SkipReason) -> list[Settled]:
         def work(cursor: Cursor[Row]) -> list[Settled]:
@@ -70,6 +76,28 @@ class PostgresOutcomes:
             return settled
 
         return self._db.run(work)
+
+
+def _reported(outcomes: Sequence[Outcome]) -> dict[str, PackedArray]:
+    return {
+        "run_ids": uuids(o.run_id for o in outcomes),
+        "fences": ints(o.fence for o in outcomes),
+        "ended_ats": column(instants, (o.ended_at for o in outcomes)),
+        "results": column(jsons, (o.result for o in outcomes)),
+        "stdouts": column(texts, (o.stdout for o in outcomes)),
+        "stderrs": column(texts, (o.stderr for o in outcomes)),
+        "log_urls": column(texts, (o.log_url for o in outcomes)),
+    }
+
+
+def _succeeded(outcomes: Sequence[Outcome], rows: Sequence[Row]) -> dict[int, Settled]:
+    accepted, success = Recorded.ACCEPTED, RunState.SUCCESS
+    ended = ((outcomes[n].run_id, job_id) for n, job_id in rows)
+    return {run.int: Settled(run, job_id, accepted, success) for run, job_id in ended}
+
+
+def _open(outcomes: Sequence[Outcome], settled: Mapping[int, Settled]) -> list[Outcome]:
+    return [outcome for outcome in outcomes if outcome.run_id.int not in settled]
 
 
 def _finish_judged(cursor: Cursor[Row], outcomes: Sequence[Outcome]) -> dict[int, Settled]:
