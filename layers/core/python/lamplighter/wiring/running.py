@@ -2,7 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
+from lamplighter.contracts.topics import all_topics
 from lamplighter.ports.bus import Consumer
+from lamplighter.settings import Bus as BusKind
+from lamplighter.settings import Settings
 from lamplighter.stages.aftermath import Folded
 from lamplighter.stages.alert import Alarm
 from lamplighter.stages.clock import this_machine
@@ -37,9 +40,22 @@ def runner() -> Runner:
         clients=clients(),
         sender=sender(),
         signing_secret=held(given.webhook_secret) if given.webhook_secret else None,
+        ours=_ours(given),
     )
     limits = Limits(places=given.places, longest_seconds=given.longest_seconds)
     return Runner(Registry(targets, _default_target()), logs(), secrets(), limits)
+
+
+def _ours(given: Settings) -> list[str]:
+    """The names of what this process uses itself; of what has an ARN, its end."""
+    named = (given.courier_function, given.alert_sns_topic)
+    found = [each.rpartition(":")[2] for each in named if each]
+    if given.bus is not BusKind.SQS:
+        return found
+    from lamplighter.adapters.sqs.queues import queue_name
+
+    topics = all_topics(given.windows())
+    return found + [queue_name(given.sqs_prefix, topic.name) for topic in topics]
 
 
 @once

@@ -1,12 +1,13 @@
 """The one place that knows every type of target."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from lamplighter.adapters.targets.aws.clients import Clients
 from lamplighter.adapters.targets.aws.ecs import EcsTarget
 from lamplighter.adapters.targets.aws.eventbridge import EventBridgeTarget
 from lamplighter.adapters.targets.aws.lambda_function import LambdaTarget
+from lamplighter.adapters.targets.aws.ours import NotOurs
 from lamplighter.adapters.targets.aws.sns import SnsTarget
 from lamplighter.adapters.targets.aws.sqs import SqsTarget
 from lamplighter.adapters.targets.aws.stepfunctions import StepFunctionsTarget
@@ -67,16 +68,20 @@ def all_targets(
     clients: Clients | None = None,
     sender: Sender | None = None,
     signing_secret: Held | None = None,
+    ours: Collection[str] = (),
 ) -> dict[str, Target[Any]]:
-    """Every type, as a worker that may start processes has them."""
+    """Every type, as a worker that may start processes has them.
+
+    `ours`: queues, topics and functions, by name, that the worker may use and jobs may not.
+    """
     clients = clients or Clients()
     return {
         "python": PythonTarget(handlers or Handlers()),
         "command": CommandTarget(),
         "http": HttpTarget(sender or DirectSender(), signing_secret),
-        "lambda": LambdaTarget(clients),
-        "sqs": SqsTarget(clients),
-        "sns": SnsTarget(clients),
+        "lambda": NotOurs(LambdaTarget(clients), ours),
+        "sqs": NotOurs(SqsTarget(clients), ours),
+        "sns": NotOurs(SnsTarget(clients), ours),
         "eventbridge": EventBridgeTarget(clients),
         "stepfunctions": StepFunctionsTarget(clients),
         "ecs": EcsTarget(clients),
