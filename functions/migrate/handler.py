@@ -15,6 +15,8 @@ from lamplighter.stages.canary import ensure_canary
 
 # Always the same: another one would make CloudFormation delete the one before.
 RESOURCE_ID = "lamplighter-ledger"
+# A database that pauses lets whoever wakes it wait: half a minute, and longer after a day.
+_WAKE_SECONDS = 90
 
 
 @wiring.invoked
@@ -29,7 +31,7 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: 
     given = wiring.settings()
     asked = event.get("ResourceProperties", {})
     admin = wiring.admin_database(asked.get("AdminSecret"))
-    applied = migrate(admin, days_ahead=given.partition_days_ahead)
+    applied = migrate(admin, days_ahead=given.partition_days_ahead, connect_seconds=_WAKE_SECONDS)
     login = asked.get("Login") or _user(given.database_url or "")
     has_role = given.database_iam and ensure_role(admin, login)
     topics = all_topics(given.windows())

@@ -33,10 +33,12 @@ class MigrationChanged(LamplighterError):
     """A migration was edited after it had been applied. Restore it, and add a new file instead."""
 
 
-def migrate(url: Address, *, days_ahead: int = DAYS_AHEAD) -> list[str]:
+def migrate(url: Address, *, days_ahead: int = DAYS_AHEAD, connect_seconds: int = 5) -> list[str]:
     """Bring a database up to date; answers with the names of what was applied just now."""
     try:
-        with psycopg.connect(resolved(url), autocommit=True, connect_timeout=5) as conn:
+        with psycopg.connect(
+            resolved(url), autocommit=True, connect_timeout=connect_seconds
+        ) as conn:
             conn.execute(_LOCK)
             try:
                 applied = _apply_missing(conn)
