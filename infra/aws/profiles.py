@@ -204,6 +204,8 @@ SMALL: Final = Profile(
     functions=_functions(
         submit=Function(512, 29),
         query=Function(512, 29),
+        # Whoever asks it for a key waits for a database that has to wake.
+        authorizer=Function(512, 45, connections=1),
         watcher=Function(512, 120, connections=4),
         executor=Function(1024, 420, connections=2),
         recorder=Function(512, 60),

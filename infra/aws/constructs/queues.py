@@ -8,9 +8,11 @@ from constructs import Construct
 from infra.aws.constructs.readers import READERS
 from infra.aws.options import Options
 from infra.aws.profiles import Profile
-from lamplighter.adapters.sqs.queues import queue_name
+from infra.local.mapping import mapped
+from lamplighter.adapters.sqs.queues import VISIBILITY_SECONDS, queue_name
 from lamplighter.contracts.sqs import MAX_RECEIVES
 from lamplighter.contracts.topics import DEAD_LETTERS, all_topics
+from lamplighter.domain.job import DEFAULT_POOL
 from lamplighter.ports.bus import Topic
 
 _ACTIONS = [
@@ -32,7 +34,7 @@ class Queues(Construct):
     def __init__(self, scope: Construct, name: str, options: Options) -> None:
         super().__init__(scope, name)
         self.prefix = options.stack_name
-        self._visibility = visibility(options.profile)
+        self._hidden = visibility(options.profile)
         self.dead_letters = self._queue(DEAD_LETTERS, None)
         aside = sqs.DeadLetterQueue(queue=self.dead_letters, max_receive_count=MAX_RECEIVES)
         self.topics = {DEAD_LETTERS.name: self.dead_letters} | {
@@ -55,14 +57,19 @@ class Queues(Construct):
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             retention_period=Duration.hours(topic.retention_hours),
-            visibility_timeout=Duration.seconds(self._visibility),
+            visibility_timeout=Duration.seconds(self._hidden.get(topic.name, VISIBILITY_SECONDS)),
             dead_letter_queue=aside,
         )
 
 
-def visibility(profile: Profile) -> int:
-    """Six times the longest function that reads, as AWS advises, for calls that were throttled.
+def visibility(profile: Profile) -> dict[str, int]:
+    """By topic: six times the function that reads it, as AWS advises, for calls that were throttled.
 
-    A run whose executor died waits for none of it: the sweeper queues it anew.
+    A run whose executor died waits for none of it: the sweeper queues it anew. But an outcome whose
+    recorder died does, and if that were ten minutes, the sweeper would let its run begin again.
     """
-    return 6 * max(profile.functions[name].timeout for name in READERS)
+    return {
+        topic: 6 * profile.functions[function].timeout
+        for function in READERS
+        for topic in mapped(function, DEFAULT_POOL).topics
+    }

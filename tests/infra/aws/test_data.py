@@ -2,13 +2,16 @@
 
 import base64
 import json
+from datetime import timedelta
 
 import pytest
 
 from infra.aws.constructs.broker import topics
 from lamplighter.adapters.kafka.config import topic_config
-from lamplighter.contracts.topics import all_topics
-from tests.infra.aws.template import Template, flat
+from lamplighter.adapters.memory.losses import LEFT_TO_RECORDER
+from lamplighter.adapters.postgres.database import THRIFTY
+from lamplighter.contracts.topics import JOB_EVENTS, all_topics
+from tests.infra.aws.template import Template, flat, references
 
 pytestmark = pytest.mark.xdist_group("aws")
 
@@ -194,9 +197,27 @@ def test_queues_are_the_contracts_and_end_in_dead_letters(with_sqs: Template) ->
 
 
 def test_a_message_stays_hidden_for_six_times_its_reader(with_sqs: Template) -> None:
-    longest = max(
-        with_sqs.functions()[name]["Timeout"] for name in ("executor", "recorder", "resolver")
+    queues = with_sqs.of_type("AWS::SQS::Queue")
+    for mapping in with_sqs.properties("AWS::Lambda::EventSourceMapping"):
+        (queue,) = references(mapping["EventSourceArn"])
+        (function,) = references(mapping["FunctionName"])
+        timeout = with_sqs.resources[function]["Properties"]["Timeout"]
+        assert 6 * timeout <= queues[queue]["Properties"]["VisibilityTimeout"] <= 43_200
+
+
+def test_an_outcome_comes_again_before_its_run_is_begun_again(with_sqs: Template) -> None:
+    """A recorder that dies has its batch hidden for as long; after ten minutes the run is lost."""
+    (events,) = (
+        each
+        for each in with_sqs.properties("AWS::SQS::Queue")
+        if each["QueueName"].endswith(JOB_EVENTS.name)
     )
 
-    for queue in with_sqs.properties("AWS::SQS::Queue"):
-        assert 6 * longest <= queue["VisibilityTimeout"] <= 43_200
+    assert timedelta(seconds=events["VisibilityTimeout"]) < LEFT_TO_RECORDER
+
+
+def test_who_makes_keys_waits_for_a_database_that_wakes(with_sqs: Template) -> None:
+    """Connecting is waited for as long as a resume takes, and then there is something to do."""
+    profile = with_sqs.profile
+
+    assert profile.functions["authorizer"].timeout >= THRIFTY.connect_seconds + 15

@@ -34,6 +34,20 @@ def _without(kind: str, holding: str = "") -> Change:
     return change
 
 
+def _hidden(queue: str, seconds: int) -> Change:
+    """How long what was taken from a queue stays hidden."""
+
+    def change(template: Template) -> None:
+        (found,) = (
+            each
+            for each in template.properties("AWS::SQS::Queue")
+            if each["QueueName"] == f"lamplighter-{queue}"
+        )
+        found["VisibilityTimeout"] = seconds
+
+    return change
+
+
 def _set(kind: str, path: str, value: Any) -> Change:
     """Of the first resource of a type. None takes the property away."""
 
@@ -153,8 +167,10 @@ CASES: list[tuple[str, Change, Check]] = [
      test_data.test_the_cache_is_valkey_and_encrypted),
     ("standard", _without("AWS::MSK::Topic", "dead-letters"),
      test_data.test_topics_are_the_contracts),
-    ("small", _set("AWS::SQS::Queue", "VisibilityTimeout", 420),
+    ("small", _hidden("job-runs-p1", 420),
      test_data.test_a_message_stays_hidden_for_six_times_its_reader),
+    ("small", _hidden("job-events", 2_520),
+     test_data.test_an_outcome_comes_again_before_its_run_is_begun_again),
     ("standard", _set(_ESM, "ProvisionedPollerConfig", None),
      test_mappings.test_what_only_provisioned_pollers_heed_is_asked_of_no_others),
     ("standard", _set(_ESM, "ScalingConfig", {"MaximumConcurrency": 5}),
