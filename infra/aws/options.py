@@ -16,6 +16,8 @@ _PRIVATE_IMAGE: Final = re.compile(
 )
 # Where MSK does not exist, and neither do several other things.
 _POOR_ZONES: Final = {"us-east-1e"}
+# What jobs may call. `ecs` takes the task's definition, its cluster, and the roles that it has.
+_TARGET: Final = re.compile(r"arn:aws[a-z-]*:(lambda|sqs|sns|events|states|ecs|iam):[^:]*:\d+:.+")
 
 
 class InvalidOption(Exception):
@@ -155,6 +157,12 @@ def _check(options: Options) -> None:
     if bool(options.domain) != bool(options.certificate):
         raise InvalidOption("domain and certificate (its ARN in ACM, same region) go together")
     _check_zones(options.zones)
+    for arn in options.targets:
+        if not _TARGET.fullmatch(arn):
+            raise InvalidOption(
+                f"targets: {arn} is no ARN of Lambda, SQS, SNS, EventBridge, Step Functions, ECS,"
+                " or of a role that a task of ECS has"
+            )
 
 
 def _check_zones(zones: tuple[str, ...]) -> None:

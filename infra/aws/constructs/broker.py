@@ -92,6 +92,10 @@ class Broker(Construct):
         self._let(who, "topic", ["DescribeTopic", "ReadData"], names)
         self._let(who, "group", ["DescribeGroup", "AlterGroup"], as_)
 
+    def let_map(self, who: iam.IGrantable) -> None:
+        """Lambda's mappings ask for the cluster's settings as well; no reader of our own does."""
+        self._let(who, "cluster", ["DescribeClusterDynamicConfiguration"], [""])
+
     def let_make_topics(self, who: iam.IGrantable) -> None:
         """Those that are missing: here none, for the deployment has made them all."""
         self._let(who, "cluster", ["Connect"], [""])

@@ -37,7 +37,6 @@ _CALLS: Final = {
     "sns": ["sns:Publish"],
     "events": ["events:PutEvents"],
     "states": ["states:StartExecution"],
-    "ecs": ["ecs:RunTask"],
 }
 
 
@@ -94,6 +93,7 @@ class Permissions(Construct):
             read = mapped(function, DEFAULT_POOL)
             groups = [mapping_group(read.group, topic) for topic in read.topics]
             broker.let_read(who, read.topics, groups)
+            broker.let_map(who)
             # The mapping looks the cluster up as the function that it calls.
             self._allow(who, _LOOK_UP, [broker.arn])
         if function == WORKER:
@@ -103,7 +103,23 @@ class Permissions(Construct):
     def _grant_targets(self, who: iam.IGrantable) -> None:
         """Only what the deployer named: a job's author must not reach all of an account."""
         for arn in self._options.targets:
-            self._allow(who, _CALLS[arn.split(":")[2]], [arn])
+            service, what = arn.split(":")[2], arn.split(":", 5)[5]
+            if service == "ecs" and what.startswith("cluster/"):
+                self._let_follow_tasks(who, arn)
+            elif service == "ecs":
+                self._allow(who, ["ecs:RunTask"], [arn])
+            elif service == "iam":
+                ours = {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
+                self._allow(who, ["iam:PassRole"], [arn], ours)
+            else:
+                self._allow(who, _CALLS[service], [arn])
+
+    def _let_follow_tasks(self, who: iam.IGrantable, cluster: str) -> None:
+        """Of one cluster: see how a task ends, stop it, and find one that was started before."""
+        tasks = cluster.replace(":cluster/", ":task/", 1) + "/*"
+        self._allow(who, ["ecs:DescribeTasks", "ecs:StopTask"], [tasks])
+        # Listing knows no task as its resource; the condition says which cluster's.
+        self._allow(who, ["ecs:ListTasks"], ["*"], {"ArnEquals": {"ecs:cluster": cluster}})
 
     def _grant_secrets(self, who: iam.IGrantable) -> None:
         options = self._options
@@ -122,8 +138,16 @@ class Permissions(Construct):
     def _log_objects(self) -> str:
         return str(self._storage.logs.arn_for_objects("logs/*"))
 
-    def _allow(self, who: iam.IGrantable, actions: Sequence[str], arns: Sequence[str]) -> None:
-        iam.Grant.add_to_principal(grantee=who, actions=list(actions), resource_arns=list(arns))
+    def _allow(
+        self,
+        who: iam.IGrantable,
+        actions: Sequence[str],
+        arns: Sequence[str],
+        conditions: dict[str, dict[str, str]] | None = None,
+    ) -> None:
+        iam.Grant.add_to_principal(
+            grantee=who, actions=list(actions), resource_arns=list(arns), conditions=conditions
+        )
 
 
 def _named_secrets(options: Options) -> list[str]:

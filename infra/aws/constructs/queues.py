@@ -63,7 +63,7 @@ class Queues(Construct):
 
 
 def visibility(profile: Profile) -> dict[str, int]:
-    """By topic: six times the function that reads it, as AWS advises, for calls that were throttled.
+    """By topic: six times the function that reads it, as AWS advises for calls that are throttled.
 
     A run whose executor died waits for none of it: the sweeper queues it anew. But an outcome whose
     recorder died does, and if that were ten minutes, the sweeper would let its run begin again.

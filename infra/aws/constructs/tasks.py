@@ -57,7 +57,8 @@ class Tasks(Construct):
         made.add_container(
             "worker",
             image=self._image(),
-            environment=dict(variables),
+            # Lambda says to its functions where they are; nobody promises that Fargate does.
+            environment={"AWS_REGION": self._options.region, **variables},
             logging=ecs.LogDrivers.aws_logs(
                 stream_prefix="worker",
                 log_group=log_group(self, "Log", self._options.profile),

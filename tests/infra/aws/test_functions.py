@@ -82,6 +82,7 @@ def test_every_setting_is_set_or_has_a_reason_not_to_be(templates: dict[str, Tem
         for template in templates.values()
         for variables in _environments(template).values()
         for variable in variables
+        if variable.startswith(settings.PREFIX)
     }
     wanted = {field.variable for field in settings.fields() if field.name not in NOT_ON_AWS}
 

@@ -184,7 +184,11 @@ def test_sqs_readers_are_few_enough_for_a_new_account(with_sqs: Template) -> Non
 def test_a_mappings_function_may_look_the_cluster_up(with_kafka: Template) -> None:
     for function in READERS:
         role = with_kafka.role_of(function)
-        for action in ("kafka:DescribeClusterV2", "kafka:GetBootstrapBrokers"):
+        for action in (
+            "kafka:DescribeClusterV2",
+            "kafka:GetBootstrapBrokers",
+            "kafka-cluster:DescribeClusterDynamicConfiguration",
+        ):
             assert with_kafka.may(role, action), (function, action)
 
 

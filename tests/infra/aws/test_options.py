@@ -22,6 +22,8 @@ from infra.aws.options import InvalidOption, of
         ({"image": "123456789012.dkr.ecr.us-east-1.amazonaws.com/worker"}, "tag or digest"),
         ({"cell": "Second Cell"}, "lower case"),
         ({"nat": "maybe"}, "true or false"),
+        ({"targets": "orders"}, "no ARN"),
+        ({"targets": "arn:aws:dynamodb:us-east-1:1:table/orders"}, "no ARN"),
         ({"tasks_at_rest": "1000"}, "0 to"),
     ],
 )

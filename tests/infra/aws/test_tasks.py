@@ -1,5 +1,6 @@
 """Fargate: where its image comes from, and how many there are."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ def test_workers_serve_their_pool(template: Template) -> None:
     variables = {each["Name"]: each["Value"] for each in container["Environment"]}
 
     assert variables["LAMPLIGHTER_POOL"] == "tasks"
+    assert variables["AWS_REGION"] == template.options.region
     assert container["StopTimeout"] == 120
 
 
@@ -132,26 +134,24 @@ def _scaled(template: Template, backlog: int) -> set[int]:
     A bound counts as inside the step above it where the metric is over the alarm's threshold, and
     as inside the step below it otherwise.
     """
-    policies = template.of_type("AWS::ApplicationAutoScaling::ScalingPolicy")
     found: set[int] = set()
+    policies = template.of_type("AWS::ApplicationAutoScaling::ScalingPolicy")
     for alarm in template.properties("AWS::CloudWatch::Alarm"):
-        ((policy, above),) = (
-            [
-                (policies[name], alarm["ComparisonOperator"].startswith("Greater"))
-                for action in alarm["AlarmActions"]
-                if (name := action["Ref"]) in policies
-            ]
-            or [(None, False)]
-        )  # fmt: skip
         over = backlog - alarm["Threshold"]
-        if policy is None or not (over >= 0 if above else over <= 0):
-            continue
-        for step in policy["Properties"]["StepScalingPolicyConfiguration"]["StepAdjustments"]:
-            lower = step.get("MetricIntervalLowerBound", float("-inf"))
-            upper = step.get("MetricIntervalUpperBound", float("inf"))
-            if lower <= over < upper if above else lower < over <= upper:
-                found.add(step["ScalingAdjustment"])
+        above = alarm["ComparisonOperator"].startswith("Greater")
+        for name in {action["Ref"] for action in alarm["AlarmActions"]} & policies.keys():
+            if over >= 0 if above else over <= 0:
+                scaling = policies[name]["Properties"]["StepScalingPolicyConfiguration"]
+                found.update(_adjusted(scaling["StepAdjustments"], over, above=above))
     return found
+
+
+def _adjusted(steps: list[dict[str, Any]], over: float, *, above: bool) -> Iterator[int]:
+    for step in steps:
+        lower = step.get("MetricIntervalLowerBound", float("-inf"))
+        upper = step.get("MetricIntervalUpperBound", float("inf"))
+        if lower <= over < upper if above else lower < over <= upper:
+            yield step["ScalingAdjustment"]
 
 
 def _wanted(size: Tasks, backlog: int) -> int:
@@ -177,7 +177,9 @@ def chosen(tmp_path_factory: pytest.TempPathFactory) -> Template:
         "certificate": "arn:aws:acm:eu-west-1:123456789012:certificate/1",
         "zones": "eu-west-1a,eu-west-1b,eu-west-1c",
         "image": "123456789012.dkr.ecr.eu-west-1.amazonaws.com/worker:1",
-        "targets": "arn:aws:ecs:eu-west-1:123456789012:task-definition/report:1",
+        "targets": "arn:aws:ecs:eu-west-1:123456789012:task-definition/report:1,"
+        "arn:aws:ecs:eu-west-1:123456789012:cluster/batch,"
+        "arn:aws:iam::123456789012:role/report",
         "webhook_secret": "lamplighter-webhooks",
         "alarm_email": "nobody@example.com",
         "protect": "false",
@@ -217,7 +219,23 @@ def test_any_issuer_of_tokens_will_do(chosen: Template) -> None:
 
 
 def test_only_named_targets_may_be_called(chosen: Template) -> None:
-    assert chosen.may(chosen.role_of("executor"), "ecs:RunTask") == list(chosen.options.targets)
+    definition, _, _ = chosen.options.targets
+    assert chosen.may(chosen.role_of("executor"), "ecs:RunTask") == [definition]
+
+
+def test_a_task_of_a_target_can_be_started_with_its_role_and_followed(chosen: Template) -> None:
+    _, cluster, passed = chosen.options.targets
+    role = chosen.role_of("executor")
+    (handed_on,) = (s for s in chosen.statements(role) if s["Action"] == "iam:PassRole")
+    (listing,) = (s for s in chosen.statements(role) if s["Action"] == "ecs:ListTasks")
+
+    assert handed_on["Resource"] == passed
+    assert "ecs-tasks.amazonaws.com" in flat(handed_on["Condition"])
+    assert chosen.may(role, "ecs:DescribeTasks") == [
+        "arn:aws:ecs:eu-west-1:123456789012:task/batch/*"
+    ]
+    assert chosen.may(role, "ecs:StopTask") == chosen.may(role, "ecs:DescribeTasks")
+    assert listing["Condition"] == {"ArnEquals": {"ecs:cluster": cluster}}
 
 
 def test_a_secret_is_named_and_not_told(chosen: Template) -> None:
