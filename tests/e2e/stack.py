@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
@@ -115,11 +115,20 @@ class Stack:
         return self.service_url("postgres")
 
     def kill(self, name: str, number: int = signal.SIGKILL) -> int:
-        """Crash a component or service, as a power cut would; the stack starts it again."""
-        pid = self.component(name)
-        assert pid is not None, f"{name} is not running"
-        os.kill(pid, number)
-        return pid
+        """Crash a component or service, as a power cut would; the stack starts it again.
+
+        One that has just ended by itself may still be noted: then its successor is meant.
+        """
+
+        def struck() -> int | None:
+            pid = self.component(name)
+            with suppress(ProcessLookupError):
+                if pid is not None:
+                    os.kill(pid, number)
+                    return pid
+            return None
+
+        return until(struck, f"{name} is there to be killed")
 
     def replaced(self, name: str, old: int) -> int:
         """Its new process id, once it runs again."""

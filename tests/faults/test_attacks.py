@@ -75,10 +75,12 @@ def test_edits_from_all_sides_lose_nothing_and_run_nothing_twice(stack: Stack) -
 
 
 def test_messages_that_are_all_delivered_again_change_nothing(stack: Stack) -> None:
-    end = (datetime.now(UTC) + timedelta(seconds=4)).isoformat()
+    # Late enough to be submitted before the first fire, however slow the machine is.
+    first = datetime.now(UTC) + timedelta(seconds=8)
+    span = {"start_at": first.isoformat(), "end_at": (first + timedelta(seconds=3.5)).isoformat()}
     bus = StreamsBus(stack.service_url("valkey"))
     with _overheard(bus) as heard:
-        every = {"schedule_type": "INTERVAL", "interval_seconds": 1, "end_at": end}
+        every = {"schedule_type": "INTERVAL", "interval_seconds": 1, **span}
         failing = stack.submit(target=FAIL, max_retries=1, backoff={"base_seconds": 0.1}, **every)
         working = stack.submit(command="true", **every)
         waiting = stack.submit(after=[failing], trigger_rule="all_done")

@@ -96,7 +96,7 @@ class Scene:
         """Of every kind one; all of them are over within seconds."""
         first = self._submit(name="first")
         now = datetime.now(UTC).replace(microsecond=0)
-        soon, later = now + timedelta(seconds=3), now + timedelta(seconds=6)
+        soon, later = now + timedelta(seconds=6), now + timedelta(seconds=9)
         cron = self._submit(
             schedule_type="CRON",
             cron_expression="* * * * * *",
