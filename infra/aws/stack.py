@@ -62,6 +62,7 @@ def build(app: App, options: Options) -> Stack:
         storage=storage,
         bus=bus,
         courier=functions[COURIER],
+        tasks=tasks.service.cluster,
     )
     for name, function in functions.all.items():
         permissions.grant(name, function)

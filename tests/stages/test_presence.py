@@ -131,3 +131,24 @@ def test_an_idle_thrifty_worker_leaves_the_ledger_alone() -> None:
 
     assert "thrifty" not in place.ledger._books.workers
     assert cache.worker_statuses(["thrifty"])
+
+
+def test_a_worker_with_a_run_is_kept_and_one_without_may_go() -> None:
+    place = Attended()
+    told: list[bool] = []
+    kept = Presence(
+        place.ledger,
+        place.cache,
+        place.bus,
+        place.runner,
+        worker_id="worker",
+        pool="tasks",
+        now=place.ledger.now,
+        protect=lambda *, busy: told.append(busy),
+    )
+    kept.look()
+    place.runner.cancel([place.message.run_id])
+    place.verdict()
+    kept.look()
+
+    assert told == [True, False]

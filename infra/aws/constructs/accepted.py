@@ -56,6 +56,7 @@ def accept(stack: Stack, options: Options) -> None:
         _accept(function, {"L1": "the layer's wheels are for Python 3.13, and tested with it"})
         _accept(function.role, _of_role(logs, options))
     _accept(_find(stack, "Tasks/Definition/TaskRole"), _of_role(logs, options))
+    _accept(_find(stack, "Tasks/Definition/TaskRole"), _of_tasks(stack, options))
     migrate = stack.get_logical_id(functions["migrate"].node.default_child)
     own = {_WILDCARD.format(f"<{migrate}.Arn>:*"): "any version of the one function that it calls"}
     _accept(_find(stack, "Schema/Provider/framework-onEvent"), own)
@@ -68,6 +69,13 @@ def _of_role(logs: str, options: Options) -> dict[str, str]:
         _WILDCARD.format(f"<{logs}.Arn>/logs/*"): "a run's log is named by the run",
         _WILDCARD.format(secrets.format(options.region)): "a tenant's secrets are named by tenants",
     }
+
+
+def _of_tasks(stack: Stack, options: Options) -> dict[str, str]:
+    made = stack.node.find_child("Tasks").node.find_child("Cluster").node.default_child
+    cluster = stack.get_logical_id(made)
+    tasks = f"arn:<AWS::Partition>:ecs:{options.region}:<AWS::AccountId>:task/<{cluster}>/*"
+    return {_WILDCARD.format(tasks): "a task learns its own name when it starts"}
 
 
 def _find(stack: Stack, path: str) -> IConstruct | None:

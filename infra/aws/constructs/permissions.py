@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from aws_cdk import Stack
+from aws_cdk import aws_ecs as ecs
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -51,6 +52,7 @@ class Permissions(Construct):
         storage: Storage,
         bus: Broker | Queues,
         courier: lambda_.IFunction,
+        tasks: ecs.ICluster,
     ) -> None:
         super().__init__(scope, name)
         self._options = options
@@ -58,6 +60,7 @@ class Permissions(Construct):
         self._storage = storage
         self._bus = bus
         self._courier = courier
+        self._tasks = tasks
 
     def grant(self, function: str, who: iam.IGrantable) -> None:
         if function == COURIER:
@@ -72,15 +75,22 @@ class Permissions(Construct):
         if function in _RUN:
             self._allow(who, ["s3:PutObject", "s3:AbortMultipartUpload"], [self._log_objects()])
             self._grant_targets(who)
-        if function == WORKER and self._options.profile.trace_one_in:
-            # X-Ray's calls know no resource; Lambda's functions have this by being traced.
-            self._allow(who, ["xray:PutTraceSegments"], ["*"])
+        if function == WORKER:
+            self._grant_own_task(who)
         if function in _ALERT:
             self._allow(who, ["lambda:InvokeFunction"], [self._courier.function_arn])
             self._allow(who, ["sns:Publish"], [self._storage.alerts.topic_arn])
             # The topic is encrypted, and whoever publishes needs its key.
             self._allow(who, ["kms:Decrypt", "kms:GenerateDataKey"], [self._storage.key.key_arn])
             self._grant_secrets(who)
+
+    def _grant_own_task(self, who: iam.IGrantable) -> None:
+        # So that scaling in takes none that works.
+        keep = ["ecs:GetTaskProtection", "ecs:UpdateTaskProtection"]
+        self._allow(who, keep, [self._own_tasks()])
+        if self._options.profile.trace_one_in:
+            # X-Ray's calls know no resource; Lambda's functions have this by being traced.
+            self._allow(who, ["xray:PutTraceSegments"], ["*"])
 
     def _grant_broker(self, broker: Broker, function: str, who: iam.IGrantable) -> None:
         if function in _PUBLISH:
@@ -134,6 +144,10 @@ class Permissions(Construct):
     def _secret(self, name: str) -> str:
         arn = Stack.of(self).format_arn(service="secretsmanager", resource=f"secret:{name}")
         return str(arn)
+
+    def _own_tasks(self) -> str:
+        name = f"{self._tasks.cluster_name}/*"
+        return str(Stack.of(self).format_arn(service="ecs", resource="task", resource_name=name))
 
     def _log_objects(self) -> str:
         return str(self._storage.logs.arn_for_objects("logs/*"))

@@ -69,6 +69,13 @@ def test_a_deployment_does_not_undo_the_scaling(template: Template) -> None:
     assert "DesiredCount" not in template.one("AWS::ECS::Service")
 
 
+def test_a_task_may_keep_itself_from_being_scaled_in_while_it_works(template: Template) -> None:
+    role = template.one("AWS::ECS::TaskDefinition")["TaskRoleArn"]["Fn::GetAtt"][0]
+    (tasks,) = template.may(role, "ecs:UpdateTaskProtection")
+    assert ":task/" in flat(tasks)
+    assert "Cluster" in flat(tasks)
+
+
 def test_tasks_scale_on_what_the_watcher_counts(template: Template) -> None:
     """Kafka's own lag has no metric before a group's first commit, so none to rise from zero by."""
     alarms = [

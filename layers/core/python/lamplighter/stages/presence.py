@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
-from typing import Final
+from typing import Final, Protocol
 
 from lamplighter.contracts.messages import WorkerEvent, WorkerEventType, encode
 from lamplighter.contracts.topics import WORKER_EVENTS
@@ -25,6 +25,10 @@ BUSY_SECONDS: Final = 2.0
 LISTEN_SECONDS: Final = 0.25
 
 
+class Protect(Protocol):
+    def __call__(self, *, busy: bool) -> None: ...
+
+
 class Presence:
     """One per worker process. The thread lives as long as the process: it holds nothing up."""
 
@@ -39,11 +43,15 @@ class Presence:
         pool: str,
         now: Callable[[], datetime],
         thrifty: bool = False,
+        protect: Protect | None = None,
     ) -> None:
-        """A thrifty one leaves the ledger alone while it has no run there."""
+        """A thrifty one leaves the ledger alone while it has no run there.
+
+        `protect` is told whether this worker has runs, where somebody might take it away.
+        """
         self._ledger, self._cache, self._bus, self._runner = ledger, cache, bus, runner
         self._worker_id, self._pool = worker_id, pool
-        self._now, self._thrifty = now, thrifty
+        self._now, self._thrifty, self._protect = now, thrifty, protect
         self._stopping = threading.Event()
         self._beaten_at = float("-inf")
 
@@ -68,6 +76,8 @@ class Presence:
     def look(self) -> bool:
         """One turn: listen, and say that we live when it is time to. Whether anything runs here."""
         running = self._runner.running()
+        if self._protect is not None:
+            self._protect(busy=bool(running))
         if running:
             with suppress(QueueUnavailable):  # the heartbeat's answer says the same, later
                 self._runner.cancel(self._cache.cancelled(running))

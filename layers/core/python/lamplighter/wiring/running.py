@@ -1,5 +1,6 @@
 """For runs: what executor, worker and recorder work with."""
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from lamplighter.contracts.topics import all_topics
@@ -23,6 +24,7 @@ from lamplighter.wiring.stores import cache, clock, ledger, logs, queue, rest
 from lamplighter.wiring.vault import held, secrets
 
 if TYPE_CHECKING:
+    from lamplighter.adapters.ecs_protection import TaskProtection
     from lamplighter.adapters.targets.http.courier import CourierSender
     from lamplighter.adapters.targets.http.sending import DirectSender
     from lamplighter.stages.attend import Worker
@@ -116,7 +118,18 @@ def presence() -> Presence:
         pool=settings().pool,
         now=this_machine if settings().thrifty else clock().now,
         thrifty=settings().thrifty,
+        protect=_protection(),
     )
+
+
+def _protection() -> "TaskProtection | None":
+    """ECS tells its tasks how to keep what they work on."""
+    agent = os.environ.get("ECS_AGENT_URI")
+    if agent is None:
+        return None
+    from lamplighter.adapters.ecs_protection import TaskProtection
+
+    return TaskProtection(agent)
 
 
 def worker() -> "Worker":
