@@ -8,9 +8,17 @@ from lamplighter.adapters.postgres.ledger import PostgresLedger
 from lamplighter.domain.errors import LeaseLost
 from lamplighter.domain.ids import fire_of
 from lamplighter.domain.job import Job, JobStatus
-from lamplighter.domain.run import Due
+from lamplighter.domain.run import Due, Submission
 from lamplighter.ports.ledger import Lease, Planned
-from tests.adapters.postgres.making import HOUR, MINUTE, every_minute, fresh, submit_often, utc_now
+from tests.adapters.postgres.making import (
+    HOUR,
+    MINUTE,
+    after,
+    every_minute,
+    fresh,
+    submit_often,
+    utc_now,
+)
 from tests.adapters.postgres.races import Scene, World
 
 LONG = timedelta(hours=1)
@@ -65,6 +73,25 @@ def test_a_plan_that_meets_a_reschedule_leaves_the_new_schedule_alone(world: Wor
         return Scene([_planning(lease, job), reschedule], check)
 
     world.race(set_up, samples=5)
+
+
+def test_a_plan_that_meets_a_new_dependent_leaves_it_no_hole(world: World) -> None:
+    def set_up(world: World) -> Scene:
+        lease = _lease(world)
+        job, _ = submit_often(world.ledger, utc_now() + MINUTE, tenant=fresh("t"))
+        dependent = after(job, tenant=job.tenant)
+
+        def follow(ledger: PostgresLedger) -> Any:
+            return ledger.submit([Submission(dependent)])
+
+        def check(planned: list[Due], submitted: Any) -> None:
+            assert submitted.created == {dependent.job_id}
+            assert _fires(world, dependent) == _fires(world, job)
+            assert len(_fires(world, job)) in {1, 3}  # or it is planned at the next look
+
+        return Scene([_planning(lease, job), follow], check)
+
+    world.race(set_up, samples=8, mirrored=True)
 
 
 def test_a_plan_that_meets_a_cancelled_job_leaves_no_run_behind(world: World) -> None:

@@ -29,9 +29,12 @@ class Page(list[Due]):
 def plan(ledger: Ledger, lease: Lease, until: datetime) -> Iterator[Page]:
     """Plan everything that fires before `until`; yields each page, once written.
 
-    Page by page: thirty days of outage are many short transactions and never a wedge.
+    Page by page: thirty days of outage are many short transactions and never a wedge. Until the
+    next time, where nothing moves: somebody holds the graph that these are part of.
     """
-    while due := ledger.due_schedules(until, _SCHEDULES_AT_ONCE):
+    seen: Sequence[DueSchedule] = ()
+    while (due := ledger.due_schedules(until, _SCHEDULES_AT_ONCE)) and due != seen:
+        seen = due
         now = ledger.now()
         planned = _plan_each(ledger, due, now, until)
         page = Page(ledger.plan(lease, planned))

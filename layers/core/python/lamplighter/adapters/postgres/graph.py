@@ -41,11 +41,14 @@ class Graph:
         """Edges that are being added to the graphs of these runs are there when this returns."""
         self._cursor.execute(_SQL["share_graphs"], {"run_ids": uuids(run_ids)})
 
+    def busy(self, tenants: Collection[str]) -> set[str]:
+        """Those to whose graphs somebody adds edges just now. The others keep still from here."""
+        params = {"tenants": texts(sorted(tenants))}
+        return {row[0] for row in self._cursor.execute(_SQL["busy_graphs"], params).fetchall()}
+
     def upstreams_among(self, jobs: Mapping[UUID, str]) -> set[UUID]:
         """Those of these jobs that others wait for; of a graph that is just growing, all."""
-        tenants = texts(sorted(set(jobs.values())))
-        rows = self._cursor.execute(_SQL["busy_graphs"], {"tenants": tenants}).fetchall()
-        busy = {row[0] for row in rows}
+        busy = self.busy(set(jobs.values()))
         ids = {"job_ids": uuids(jobs)}
         found = {row[0] for row in self._cursor.execute(_SQL["upstreams_among"], ids, binary=True)}
         return found | {job_id for job_id, tenant in jobs.items() if tenant in busy}

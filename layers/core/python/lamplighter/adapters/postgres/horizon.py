@@ -12,6 +12,7 @@ from lamplighter.adapters.postgres.codec import row_to_due, row_to_job
 from lamplighter.adapters.postgres.database import Database, Row
 from lamplighter.adapters.postgres.dependents import judge_blocked
 from lamplighter.adapters.postgres.futures import block_dependents
+from lamplighter.adapters.postgres.graph import Graph
 from lamplighter.adapters.postgres.leases import hold_lease
 from lamplighter.adapters.postgres.missed import insert_missed
 from lamplighter.adapters.postgres.partitions import ensure_days
@@ -106,6 +107,7 @@ def _pass_candidate(cursor: Cursor[Row], lease: Lease) -> bool:
 
 def _plan(cursor: Cursor[Row], lease: Lease, planned: Sequence[Planned]) -> list[Due]:
     hold_lease(cursor, lease)
+    planned = _in_graphs_that_keep_still(cursor, planned)
     rows = cursor.execute(_SQL["move_schedules"], _moves(planned), binary=True).fetchall()
     moved = {row[0] for row in rows}
     counted = [each for each in planned if each.job.job_id in moved]
@@ -123,6 +125,15 @@ def _plan(cursor: Cursor[Row], lease: Lease, planned: Sequence[Planned]) -> list
     waiting += block_dependents(cursor, moved)
     # Some upstreams have ended before: nothing will happen to them that could free these later.
     return due + judge_blocked(cursor, [run.run_id for run in waiting]).due
+
+
+def _in_graphs_that_keep_still(cursor: Cursor[Row], planned: Sequence[Planned]) -> list[Planned]:
+    """Whoever is just becoming a dependent sees all runs of its upstreams, or is seen with them.
+
+    A graph to which somebody adds edges is planned at the next look, which is minutes ahead.
+    """
+    busy = Graph(cursor).busy({each.job.tenant for each in planned})
+    return [each for each in planned if each.job.tenant not in busy]
 
 
 def _moves(planned: Sequence[Planned]) -> dict[str, Any]:
