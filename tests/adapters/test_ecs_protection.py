@@ -86,5 +86,6 @@ def test_a_refusal_is_tried_again_and_not_at_every_look(agent: Agent) -> None:
     assert agent.wishes == [True, True]
 
 
-def test_without_an_agent_the_worker_goes_on() -> None:
+def test_without_an_agent_the_worker_goes_on_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     TaskProtection("http://127.0.0.1:9/api")(busy=True)
+    assert "the task is not protected from scaling in" in caplog.text

@@ -1,16 +1,16 @@
 """Each profile is synthesized once; every test asks what came out of it."""
 
 import json
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
-from aws_cdk import Validations
-from cdk_nag import AwsSolutionsChecks
 
 from infra.aws import options
-from infra.aws.app import application
 from infra.aws.profiles import PROFILES
+from infra.local.tools import NEEDED_BY, missing
 from tests.infra.aws.template import Template
 
 REPORT = "validation-report.json"
@@ -18,8 +18,35 @@ REPORT = "validation-report.json"
 _UNBUNDLED: dict[str, Any] = {"aws:cdk:bundling-stacks": []}
 
 
+if missing(NEEDED_BY["node"]):
+
+    def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
+        module: pytest.Module = _WithoutNode.from_parent(parent, path=module_path)
+        return module
+
+
+class _WithoutNode(pytest.Module):
+    """The CDK starts Node as soon as it is imported. One test stands for all that are skipped."""
+
+    def collect(self) -> list[pytest.Item]:
+        return [pytest.Function.from_parent(self, name="needs_node", callobj=_needs_node)]
+
+    def _getobj(self) -> ModuleType:
+        return sys.modules[__name__]  # and not the module itself
+
+
+@pytest.mark.node
+def _needs_node() -> None:
+    """Skipped by its mark."""
+
+
 def synthesize(folder: Path, *, checked: bool = False, **context: Any) -> Template:
     """With cdk-nag's report beside the template where `checked`."""
+    from aws_cdk import Validations
+    from cdk_nag import AwsSolutionsChecks
+
+    from infra.aws.app import application
+
     app = application(_UNBUNDLED | context, folder)
     if checked:
         Validations.of(app).add_plugins(AwsSolutionsChecks(app))
