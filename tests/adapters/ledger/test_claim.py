@@ -8,7 +8,7 @@ import pytest
 
 from lamplighter.domain.ids import run_id
 from lamplighter.domain.job import Policy
-from lamplighter.domain.policy import OnAmbiguous
+from lamplighter.domain.policy import OnAmbiguous, Overlap
 from lamplighter.domain.run import Claimed, Refusal, Ticket, Verdict
 from lamplighter.domain.states import RunState, SkipReason
 from lamplighter.ports.ledger import Ledger
@@ -150,8 +150,9 @@ def test_a_repeated_claim_leaves_out_what_has_ended_since(play: Play) -> None:
     assert again.refused == {ended.run_id: Refusal.ENDED}
 
 
-def test_a_run_of_a_keyed_job_is_given_again_too(play: Play) -> None:
-    run = play.due(max_concurrency=1)
+@pytest.mark.parametrize("keyed", [{"max_concurrency": 1}, {"overlap": Overlap.FORBID}])
+def test_a_run_of_a_keyed_job_is_given_again_too(play: Play, keyed: dict[str, Any]) -> None:
+    run = play.due(**keyed)
     claim = uuid4()
     first = play.ledger.claim("w1", claim, [Ticket(run.run_id, 0)])
     assert play.ledger.claim("w1", claim, [Ticket(run.run_id, 0)]) == first
