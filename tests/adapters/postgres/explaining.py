@@ -3,6 +3,7 @@
 EXPLAIN ANALYZE carries the statement out, so it happens in a transaction that is rolled back.
 """
 
+import re
 from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
@@ -19,6 +20,7 @@ from lamplighter.adapters.postgres.queries import queries
 from lamplighter.adapters.postgres.submit import _INSERT_FRESH
 
 _EXPLAIN = b"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) "
+_DAY = re.compile(rb"job_runs_\d{8}")
 _SCANS = ("Seq Scan", "Index Scan", "Index Only Scan", "Bitmap Heap Scan", "Tid Scan")
 
 
@@ -71,7 +73,7 @@ class _ExplainingCursor(Cursor[Row]):
     plans: list[Plan]
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> "_ExplainingCursor":
-        name = _NAMES.get(query) if isinstance(query, bytes) else None
+        name = _NAMES.get(_DAY.sub(b"job_runs", query)) if isinstance(query, bytes) else None
         if name is not None and name != "partitions.lock_partitions":
             self.plans.append(self._explain(name, query, params))
         return super().execute(query, params, **options)

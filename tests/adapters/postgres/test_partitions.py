@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from lamplighter.adapters.postgres.ledger import PostgresLedger
 from lamplighter.domain.ids import epoch_ms, instant_of, run_id
-from lamplighter.domain.run import Submission
+from lamplighter.domain.run import Recorded, Refusal, Submission, Ticket
 from tests.adapters.postgres.days import OLD, Conn, attached, day_table, history
 from tests.adapters.postgres.making import (
     DAY,
     claim_one,
     once,
     submit_many,
+    success,
     utc_now,
 )
 
@@ -112,3 +113,22 @@ def test_a_fire_long_past_gets_its_day_on_demand(ledger: PostgresLedger, conn: C
     long_ago = utc_now() - OLD
     history(ledger, long_ago)
     assert attached(conn)[0] == day_table(long_ago)
+
+
+def test_a_batch_of_two_days_is_claimed_and_ended_whole(ledger: PostgresLedger) -> None:
+    midnight = utc_now().replace(hour=0, minute=0, second=0, microsecond=0)
+    tickets = submit_many(ledger, [midnight - timedelta(milliseconds=1), midnight])
+
+    claimed = ledger.claim("worker", uuid4(), tickets).claimed
+
+    assert {run.run_id for run in claimed} == {ticket.run_id for ticket in tickets}
+    ended = ledger.finish([success(run.run_id, run.fence) for run in claimed])
+    assert [each.recorded for each in ended] == [Recorded.ACCEPTED] * 2
+
+
+def test_a_run_of_a_day_that_there_is_not_is_gone(ledger: PostgresLedger) -> None:
+    nowhere = Ticket(run_id(uuid4(), utc_now() - OLD, "default"), 0)
+
+    assert ledger.claim("worker", uuid4(), [nowhere]).refused == {nowhere.run_id: Refusal.GONE}
+    [ended] = ledger.finish([success(nowhere.run_id, 1)])
+    assert ended.recorded is Recorded.STALE

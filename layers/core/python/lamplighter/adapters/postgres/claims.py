@@ -14,6 +14,7 @@ from lamplighter.adapters.postgres.calendars import calendars_of
 from lamplighter.adapters.postgres.database import Database, Row
 from lamplighter.adapters.postgres.dependents import PostgresDependents, tell_dependents
 from lamplighter.adapters.postgres.locked import LockedRuns
+from lamplighter.adapters.postgres.one_day import update_runs
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain import transitions
 from lamplighter.domain.ids import fire_of
@@ -70,7 +71,9 @@ class PostgresClaims(PostgresDependents):
         self, worker_id: str, claim_id: UUID, tickets: Sequence[Ticket]
     ) -> tuple[list[Claimed], list[UUID]]:
         ordered = sorted(tickets, key=lambda ticket: ticket.run_id.int)
-        rows = self._db.statement(_SQL["claim_plain"], _asked(worker_id, claim_id, ordered))
+        ids = [ticket.run_id for ticket in ordered]
+        asked = _asked(worker_id, claim_id, ordered)
+        rows = update_runs(self._db, _SQL["claim_plain"], ids, asked)
         claimed = [_from_row(ordered[row[0]], row) for row in rows if row[0] is not None]
         return claimed, [row[1] for row in rows if row[0] is None]
 

@@ -18,6 +18,7 @@ from lamplighter.adapters.postgres.arrays import (
 )
 from lamplighter.adapters.postgres.database import Database, Row
 from lamplighter.adapters.postgres.locked import LockedRuns
+from lamplighter.adapters.postgres.one_day import update_runs
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain import transitions
 from lamplighter.domain.outcomes import after_outcome, is_awaited, is_repeated, may_skip
@@ -56,7 +57,9 @@ class PostgresOutcomes:
         if not outcomes:
             return {}
         ordered = sorted(outcomes, key=lambda outcome: outcome.run_id.int)
-        return _succeeded(ordered, self._db.statement(_SQL["finish_plain"], _reported(ordered)))
+        ids = [outcome.run_id for outcome in ordered]
+        rows = update_runs(self._db, _SQL["finish_plain"], ids, _reported(ordered))
+        return _succeeded(ordered, rows)
 
     def _finish_alone(self, outcomes: Sequence[Outcome]) -> dict[int, Settled]:
         successes = [o for o in outcomes if o.verdict is Verdict.SUCCESS]

@@ -113,7 +113,7 @@ def _extend_ready(cursor: Cursor[Row], first: datetime, end: datetime) -> None:
     cursor.execute(_SQL["make_ready"], {"ready_from": ready_from, "ready_to": ready_to})
 
 
-def _name(day: datetime) -> str:
+def name_of(day: datetime) -> str:
     return f"{_PREFIX}{day:%Y%m%d}"
 
 
@@ -130,7 +130,7 @@ def _make(cursor: Cursor[Row], day: datetime) -> None:
             "CREATE TABLE IF NOT EXISTS {table} (LIKE job_runs INCLUDING ALL) WITH "
             "(fillfactor = 35, autovacuum_vacuum_scale_factor = 0.05, "
             "autovacuum_analyze_scale_factor = 0.02)"
-        ).format(table=sql.Identifier(_name(day)))
+        ).format(table=sql.Identifier(name_of(day)))
     )
     _attach(cursor, day)
 
@@ -140,7 +140,7 @@ def _attach(cursor: Cursor[Row], day: datetime) -> None:
         sql.SQL(
             "ALTER TABLE job_runs ATTACH PARTITION {table} FOR VALUES FROM ({low}) TO ({high})"
         ).format(
-            table=sql.Identifier(_name(day)),
+            table=sql.Identifier(name_of(day)),
             low=sql.Literal(str(first_run_id(day))),
             high=sql.Literal(str(first_run_id(day + _DAY))),
         )
@@ -151,7 +151,7 @@ def _retire(cursor: Cursor[Row], before: datetime) -> list[str]:
     """Days that are over and have no open run; from here on nothing is submitted to them."""
     cursor.execute(_SQL["lock_partitions"])
     names = [row[0] for row in cursor.execute(_SQL["partitions"]).fetchall()]
-    old = [name for name in names if name < _name(day_of(before))]
+    old = [name for name in names if name < name_of(day_of(before))]
     settled = [name for name in old if not _has_open_runs(cursor, name)]
     ready_from, ready_to = cursor.execute(_SQL["bounds"]).fetchall()[0]
     if settled:
