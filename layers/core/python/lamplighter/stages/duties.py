@@ -10,7 +10,7 @@ class Rhythm(msgspec.Struct, frozen=True):
     """How often, in seconds, each duty is done, where nothing asks for it earlier."""
 
     renew: float = 0.5
-    look: float = 0.5  # what the ledger has on its agenda
+    look: float = 1.0  # what the ledger has on its agenda; whoever adds to it calls
     tick: float = 1.0  # though nothing is due: an emptied queue is noticed by that
     plan: float = 20.0
     load: float = 20.0

@@ -53,7 +53,7 @@ class StreamsConsumer:
         self._attend()
         self._attendant = threading.Thread(
             target=self._keep_attending,
-            args=[min(2.0, session_seconds / 4)],
+            args=[session_seconds / 4],
             name=f"bus {group}",
             daemon=True,
         )

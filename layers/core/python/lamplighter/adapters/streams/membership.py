@@ -1,7 +1,7 @@
 """A member's place in its group: it says that it lives, and learns which partitions are its own."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -46,26 +46,16 @@ class Membership:
 
     def attend(self) -> list[Attendance]:
         """One for each topic. Takes partitions that are free, up to this member's share."""
+        names = [keys.changes(self._group)]
+        arguments: list[str | int] = [self._group, self._member, self._session_ms]
+        for topic, partitions in self._topics.items():
+            names += [keys.members(self._group, topic), keys.owners(self._group, topic)]
+            names += [keys.committed(topic), keys.groups(topic)]
+            # Another turn for each topic, or the first member would have the odd one of them all.
+            arguments += [partitions, crc32(topic.encode()) % 1000]
         with translated("renew a consumer's place in its group"):
-            return [self._attend(topic, partitions) for topic, partitions in self._topics.items()]
-
-    def _attend(self, topic: str, partitions: int) -> Attendance:
-        names = [
-            keys.members(self._group, topic),
-            keys.owners(self._group, topic),
-            keys.committed(topic),
-            keys.groups(topic),
-            keys.changes(self._group),
-        ]
-        # Another turn for each topic, or the first member would have the odd one of them all.
-        turn = crc32(topic.encode()) % 1000
-        arguments = [self._group, self._member, self._session_ms, partitions, turn]
-        surplus, *flat = self._server.run("attend", names, arguments)
-        grants = [
-            Grant((topic, number), mark.decode(), committed)
-            for number, mark, committed in zip(flat[::3], flat[1::3], flat[2::3], strict=True)
-        ]
-        return Attendance(grants, surplus)
+            answers = self._server.run("attend", names, arguments)
+        return [_attendance(*each) for each in zip(self._topics, answers, strict=True)]
 
     def release(self, grants: Mapping[Place, str]) -> None:
         """Give up partitions, named with their marks."""
@@ -101,6 +91,15 @@ class Membership:
                     arguments += [number, marks[topic, number], end]
                 counted += self._server.run("commit", names, arguments)
         return counted
+
+
+def _attendance(topic: str, answer: list[Any]) -> Attendance:
+    surplus, *flat = answer
+    grants = [
+        Grant((topic, number), mark.decode(), committed)
+        for number, mark, committed in zip(flat[::3], flat[1::3], flat[2::3], strict=True)
+    ]
+    return Attendance(grants, surplus)
 
 
 def _by_topic(places: Mapping[Place, T]) -> dict[str, dict[int, T]]:
