@@ -18,6 +18,10 @@ CORE: Final = ROOT / "layers" / "core" / "python" / "lamplighter"
 _NOT_LAMBDA: Final = frozenset({"worker"})
 # Nobody types commands into Lambda, and the layer has no click to read them with.
 _NOT_IN_LAYER: Final = frozenset({"cli"})
+DOCKERFILE: Final = "infra/aws/worker.Dockerfile"
+# Its content lies under /opt in the worker's image, as that of a layer does on Lambda.
+OPT: Final = "infra/aws/opt"
+_LOCK: Final = "requirements/layer.txt"
 
 # Path inside the zip -> the file it is a copy of.
 Files = Mapping[str, Path]
@@ -51,6 +55,14 @@ def core_files() -> dict[str, Path]:
         for path, at in inside
         if at.parts[0] not in _NOT_IN_LAYER
     }
+
+
+def worker_files(brought: Files) -> dict[str, Path]:
+    """What Docker gets to build the worker's image from; `brought` is for its /opt."""
+    fixed = {name: ROOT / name for name in (DOCKERFILE, _LOCK, f"{OPT}/README.md")}
+    core = {f"layers/core/{name}": path for name, path in core_files().items()}
+    more = {f"{OPT}/{name}": path for name, path in brought.items()}
+    return {**fixed, **core, **function_files("worker"), **more}
 
 
 def digest(files: Files) -> str:

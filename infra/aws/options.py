@@ -3,8 +3,10 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
+from infra.aws import brought
 from infra.aws.profiles import PROFILES, Profile, with_tasks_at_rest
 
 AUTHS: Final = ("iam", "jwt", "api-key")
@@ -55,6 +57,8 @@ class Options:
     targets: tuple[str, ...] = ()
     webhook_secret: str | None = None
     pagerduty_secret: str | None = None
+    # Whose certificates the database may show; none: whoever answers at its address is believed.
+    authorities: Path | None = None
 
     @property
     def region(self) -> str:
@@ -86,6 +90,7 @@ def read(ask: Ask) -> Options:
         targets=_list(ask("targets")),
         webhook_secret=ask("webhook_secret"),
         pagerduty_secret=ask("pagerduty_secret"),
+        authorities=_authorities(ask("database_authorities")),
     )
     _check(options)
     return options
@@ -145,6 +150,17 @@ def _image(uri: str | None) -> Image | None:
             " <account>.dkr.ecr.<region>.amazonaws.com/<name>:<tag>"
         )
     return Image(found["account"], found["region"], found["name"], found["tag"] or found["digest"])
+
+
+def _authorities(path: str | None) -> Path | None:
+    if path is None:
+        return None
+    found = Path(path).resolve()
+    try:
+        brought.check_authorities(found)
+    except brought.Unusable as problem:
+        raise InvalidOption(f"database_authorities: {problem}") from None
+    return found
 
 
 def _check(options: Options) -> None:

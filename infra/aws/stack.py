@@ -35,7 +35,7 @@ def build(app: App, options: Options) -> Stack:
     )
     storage = Storage(stack, "Storage", options)
     network = Network(stack, "Network", options, storage.logs)
-    database = Database(stack, "Database", options.profile, network, storage)
+    database = Database(stack, "Database", options, network, storage)
     cache = Cache(stack, "Cache", options.profile, network, storage)
     bus = _bus(stack, options, network, storage)
     functions = Functions(stack, "Functions", options, network)

@@ -2,17 +2,18 @@
 
 from typing import Final
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Annotations, Duration, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_rds as rds
 from aws_cdk import custom_resources as cr
 from constructs import Construct
 
+from infra.aws.brought import AUTHORITIES
 from infra.aws.constructs.calls import call
 from infra.aws.constructs.network import Network
 from infra.aws.constructs.storage import Storage
-from infra.aws.profiles import Profile
+from infra.aws.options import Options
 
 DATABASE: Final = "lamplighter"
 LOGIN: Final = "lamplighter"
@@ -28,6 +29,11 @@ GRANT rds_iam TO {LOGIN};
 GRANT ALL ON DATABASE {DATABASE} TO {LOGIN};
 GRANT ALL ON SCHEMA public TO {LOGIN};
 END $$"""
+_UNVERIFIED: Final = (
+    "The database's certificate is not verified: its tokens go to whoever answers at its address."
+    " `lamplighter deploy` fetches RDS's authorities; to the CDK itself give"
+    " -c database_authorities=FILE, see docs/deploy.md."
+)
 
 
 class Database(Construct):
@@ -38,10 +44,13 @@ class Database(Construct):
     """
 
     def __init__(
-        self, scope: Construct, name: str, profile: Profile, network: Network, storage: Storage
+        self, scope: Construct, name: str, options: Options, network: Network, storage: Storage
     ) -> None:
         super().__init__(scope, name)
-        self._profile = profile
+        self._profile = options.profile
+        self._verified = options.authorities is not None
+        if not self._verified:
+            Annotations.of(self).add_warning_v2("lamplighter:DatabaseAuthorities", _UNVERIFIED)
         self.door = network.group("Database", "Aurora", outbound=False)
         self.door.add_ingress_rule(network.app, ec2.Port.tcp(PORT), "functions and tasks")
         self.cluster = self._cluster(network, storage)
@@ -51,11 +60,13 @@ class Database(Construct):
     def url(self) -> str:
         """Without a password: that is a token, signed where it is used.
 
-        Encrypted always; but the certificate is of Amazon's own authority for databases, which no
-        system knows, so it is not asked for.
+        Encrypted always. The certificate is of authorities that Amazon has for databases alone and
+        that no system knows: it can be verified where somebody has brought them.
         """
         host = self.cluster.cluster_endpoint.hostname
-        return f"postgresql://{LOGIN}@{host}:{PORT}/{DATABASE}?sslmode=require"
+        verified = f"sslmode=verify-full&sslrootcert=/opt/{AUTHORITIES}"
+        asked = verified if self._verified else "sslmode=require"
+        return f"postgresql://{LOGIN}@{host}:{PORT}/{DATABASE}?{asked}"
 
     def let_connect(self, who: iam.IGrantable) -> None:
         self.cluster.grant_connect(who, LOGIN)

@@ -33,7 +33,7 @@ class Functions(Construct):
         super().__init__(scope, name)
         self._options = options
         self._network = network
-        self._layers = Layers(self, "Layers")
+        self._layers = Layers(self, "Layers", options)
         self.all: dict[str, lambda_.Function] = {}
 
     def __getitem__(self, function: str) -> lambda_.Function:

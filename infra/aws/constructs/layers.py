@@ -1,7 +1,8 @@
-"""The zips: our package and its dependencies as layers, and each function's own code."""
+"""What is shipped: layers, each function's own code, and what the worker's image is built from."""
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +12,8 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.aws import assets
+from infra.aws.brought import AUTHORITIES
+from infra.aws.options import Options
 from layers.bytecode import LAMBDA, add_bytecode, interpreter
 from layers.dependencies import build
 
@@ -20,12 +23,17 @@ _STAGED: Final = assets.ROOT / ".cache" / "assets"
 
 
 class Layers(Construct):
-    def __init__(self, scope: Construct, name: str) -> None:
+    """`all` is every function's; authorities have one of their own, so that ours stays as it is."""
+
+    def __init__(self, scope: Construct, name: str, options: Options) -> None:
         super().__init__(scope, name)
         self.all = [
             self._layer("Core", _staged(assets.core_files()), "lamplighter"),
             self._layer("Dependencies", _dependencies(), "what lamplighter imports"),
         ]
+        if options.authorities:
+            files = {AUTHORITIES: options.authorities}
+            self.all.append(self._layer("Authorities", _staged(files), "whom to believe"))
 
     def _layer(self, name: str, code: lambda_.Code, what: str) -> lambda_.LayerVersion:
         return lambda_.LayerVersion(
@@ -44,20 +52,32 @@ def function_code(function: str) -> lambda_.Code:
 
 
 def _staged(files: assets.Files) -> lambda_.Code:
-    """Laid out once for each content, so that a second synthesis copies nothing.
-
-    With bytecode where the Python for it is here, which makes another zip.
-    """
+    """With bytecode where the Python for it is here, which makes another zip."""
     digest = assets.digest(files) + ("-compiled" if interpreter(LAMBDA) else "")
+    folder = _laid_out(files, digest, add_bytecode)
+    return lambda_.Code.from_asset(
+        str(folder), asset_hash=digest, asset_hash_type=AssetHashType.CUSTOM
+    )
+
+
+def image_folder(options: Options) -> Path:
+    """What Docker builds the worker from: the files that its Dockerfile copies, and no others."""
+    brought = {AUTHORITIES: options.authorities} if options.authorities else {}
+    files = assets.worker_files(brought)
+    return _laid_out(files, f"{assets.digest(files)}-image")
+
+
+def _laid_out(
+    files: assets.Files, digest: str, finish: Callable[[Path], object] = lambda _: None
+) -> Path:
+    """Once for each content, so that a second synthesis copies nothing."""
     folder = _STAGED / digest
     if not folder.exists():
         fresh = folder.with_name(f"{digest}.{os.getpid()}")
         shutil.rmtree(fresh, ignore_errors=True)
-        add_bytecode(assets.write(files, fresh))
+        finish(assets.write(files, fresh))
         fresh.rename(folder)
-    return lambda_.Code.from_asset(
-        str(folder), asset_hash=digest, asset_hash_type=AssetHashType.CUSTOM
-    )
+    return folder
 
 
 def _dependencies() -> lambda_.Code:

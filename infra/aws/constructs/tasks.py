@@ -11,6 +11,7 @@ from constructs import Construct, IDependable
 
 from infra.aws import assets
 from infra.aws.constructs.calls import log_group
+from infra.aws.constructs.layers import image_folder
 from infra.aws.constructs.metrics import Metrics
 from infra.aws.constructs.network import Network
 from infra.aws.options import Image, Options
@@ -79,14 +80,11 @@ class Tasks(Construct):
             ecr_assets.DockerImageAsset(
                 self,
                 "Image",
-                directory=str(assets.ROOT),
-                file="infra/aws/worker.Dockerfile",
+                directory=str(image_folder(self._options)),
+                file=assets.DOCKERFILE,
                 platform=ecr_assets.Platform.LINUX_ARM64,
-                # Nothing but what the Dockerfile copies: the rest would change the image's hash.
-                exclude=["*", "!functions", "!layers", "!requirements/layer.txt",
-                         "!infra/aws/worker.Dockerfile", "**/__pycache__"],
             )
-        )  # fmt: skip
+        )
 
     def _from_ecr(self, image: Image) -> ecs.ContainerImage:
         arn = f"arn:aws:ecr:{image.region}:{image.account}:repository/{image.name}"

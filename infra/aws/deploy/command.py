@@ -4,13 +4,15 @@ import os
 import shlex
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import boto3
 import click
 
 from infra.aws import assets, options
-from infra.aws.deploy import after, cdk, checks
+from infra.aws.brought import Unusable
+from infra.aws.deploy import after, authorities, cdk, checks
 from infra.aws.profiles import PROFILES
 
 OUT: Final = assets.ROOT / "cdk.out"
@@ -31,16 +33,28 @@ OUT: Final = assets.ROOT / "cdk.out"
     multiple=True,
     help="A choice of docs/deploy.md. May be repeated.",
 )
+@click.option(
+    "--authorities",
+    "given_authorities",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Whose certificates the database may show, in PEM; else RDS's own are fetched.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask before roles and doors are opened.")
 @click.option("--dry-run", is_flag=True, help="Check, and print the command; change nothing.")
-def deploy(profile: str, context: Sequence[str], *, yes: bool, dry_run: bool) -> None:
+def deploy(
+    profile: str, context: Sequence[str], *, given_authorities: str | None, yes: bool, dry_run: bool
+) -> None:
     """Deploy into the AWS account that your credentials are for."""
     given = {"profile": profile} | dict(_pair(each) for each in context)
-    try:
-        chosen = options.of(given)
-    except options.InvalidOption as problem:
-        raise click.UsageError(str(problem)) from problem
+    if given_authorities:
+        given["database_authorities"] = str(Path(given_authorities).resolve())
+    chosen = _chosen(given)
     findings = _check(chosen)
+    if chosen.authorities is None:
+        finding = _bring_authorities(given, chosen.region)
+        click.echo(finding.line)
+        findings.append(finding)
     outputs = OUT / f"{chosen.stack_name}.outputs.json"
     command = cdk.deploy_command(chosen.stack_name, given, outputs, approved=yes)
     click.echo(f"  {shlex.join(command)}")
@@ -52,6 +66,23 @@ def deploy(profile: str, context: Sequence[str], *, yes: bool, dry_run: bool) ->
     _run(command, chosen.region)
     for line in after.lines(chosen, after.read(outputs, chosen.stack_name)):
         click.echo(line)
+
+
+def _chosen(given: dict[str, str]) -> options.Options:
+    try:
+        return options.of(given)
+    except options.InvalidOption as problem:
+        raise click.UsageError(str(problem)) from problem
+
+
+def _bring_authorities(given: dict[str, str], region: str) -> checks.Finding:
+    """Into `given`. Whoever deploys by this command has a database that is verified."""
+    what = "RDS's authorities"
+    try:
+        given["database_authorities"] = str(authorities.fetched(region))
+    except Unusable as problem:
+        return checks.Finding(what, f"{problem}, and give --authorities FILE")
+    return checks.Finding(f"{what}, in {given['database_authorities']}")
 
 
 def _pair(text: str) -> tuple[str, str]:

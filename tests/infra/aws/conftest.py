@@ -11,6 +11,7 @@ import pytest
 from infra.aws import options
 from infra.aws.profiles import PROFILES
 from infra.local.tools import NEEDED_BY, missing
+from tests.adapters.aws_identity.certificates import certify
 from tests.infra.aws.template import Template
 
 REPORT = "validation-report.json"
@@ -87,3 +88,39 @@ def with_kafka(request: pytest.FixtureRequest, templates: dict[str, Template]) -
 @pytest.fixture
 def with_sqs(templates: dict[str, Template]) -> Template:
     return templates["small"]
+
+
+@pytest.fixture(scope="session")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return certify(tmp_path_factory.mktemp("authorities"))
+
+
+@pytest.fixture(scope="session")
+def chosen_assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("chosen")
+
+
+@pytest.fixture(scope="session")
+def chosen(chosen_assembly: Path, bundle: Path) -> Template:
+    """Everything that a deployer may choose, at once."""
+    context: dict[str, Any] = {
+        "profile": "standard",
+        "cell": "second",
+        "auth": "jwt",
+        "issuer": "https://issuer.example/",
+        "audience": "lamplighter",
+        "nat": "true",
+        "domain": "jobs.example.com",
+        "certificate": "arn:aws:acm:eu-west-1:123456789012:certificate/1",
+        "zones": "eu-west-1a,eu-west-1b,eu-west-1c",
+        "image": "123456789012.dkr.ecr.eu-west-1.amazonaws.com/worker:1",
+        "targets": "arn:aws:ecs:eu-west-1:123456789012:task-definition/report:1,"
+        "arn:aws:ecs:eu-west-1:123456789012:cluster/batch,"
+        "arn:aws:iam::123456789012:role/report",
+        "webhook_secret": "lamplighter-webhooks",
+        "alarm_email": "nobody@example.com",
+        "protect": "false",
+        "tasks_at_rest": "0",
+        "database_authorities": str(bundle),
+    }
+    return synthesize(chosen_assembly, **context)

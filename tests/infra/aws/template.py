@@ -1,7 +1,9 @@
 """A synthesized template, and questions to it: who depends on whom, who may do what."""
 
 import copy
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from infra.aws.options import Options
@@ -123,3 +125,14 @@ def flat(value: Any) -> str:
         if "Fn::Split" in value:
             return flat(value["Fn::Split"][1])
     return str(value)
+
+
+def warnings(assembly: Path) -> list[str]:
+    """What the CDK would print of a synthesis."""
+    found = json.loads((assembly / "manifest.json").read_text(encoding="utf-8"))["artifacts"]
+    files = [assembly / each["additionalMetadataFile"] for each in found.values()
+             if "additionalMetadataFile" in each]  # fmt: skip
+    told = [each.get("metadata", {}) for each in found.values()]
+    told += [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    entries = [entry for each in told for some in each.values() for entry in some]
+    return [entry["data"] for entry in entries if entry["type"] == "aws:cdk:warning"]

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from moto import mock_aws
 
-from infra.aws.deploy import cdk, checks, command
+from infra.aws.deploy import authorities, cdk, checks, command
 from lamplighter.cli.main import main
 
 ACCOUNT = "123456789012"
@@ -81,6 +81,13 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 @pytest.fixture(autouse=True)
+def at_rds(bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What RDS offers is a file here, and nothing has been fetched yet."""
+    monkeypatch.setattr(authorities, "URL", bundle.as_uri())
+    monkeypatch.setattr(authorities, "KEPT", tmp_path / "build" / "authorities.pem")
+
+
+@pytest.fixture(autouse=True)
 def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One that the CDK has been bootstrapped in."""
     for name in [each for each in os.environ if each.startswith("AWS_")]:
@@ -127,6 +134,61 @@ def test_a_deployment_runs_the_cdk_and_says_how_to_go_on(machine: Machine) -> No
     assert call["region"] == "us-east-1"
     assert "export LAMPLIGHTER_URL=https://api.example" in said
     assert "lamplighter keys create first --function lamplighter-authorizer-1" in said
+
+
+def test_a_deployment_brings_rds_own_authorities(machine: Machine, bundle: Path) -> None:
+    said = _deploy("-c", f"image={IMAGE}").output
+
+    [call] = machine.deployments()
+    assert authorities.KEPT.read_bytes() == bundle.read_bytes()
+    assert f"database_authorities={authorities.KEPT}" in str(call["words"])
+    assert f"ok   RDS's authorities, in {authorities.KEPT}" in said
+
+
+def test_authorities_that_were_fetched_before_need_no_network(
+    machine: Machine, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authorities.KEPT.parent.mkdir()
+    authorities.KEPT.write_bytes(bundle.read_bytes())
+    monkeypatch.setattr(authorities, "URL", "http://127.0.0.1:1/")
+
+    assert "  no " not in _deploy("--dry-run").output
+
+
+def test_without_rds_authorities_nothing_is_deployed(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authorities, "URL", "http://127.0.0.1:1/")
+
+    refused = _deploy(exits=1).output
+
+    assert "fetch it elsewhere, and give --authorities FILE" in refused
+    assert machine.deployments() == []
+
+
+def test_what_is_no_bundle_is_not_kept(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("<p>Log in to this network first.</p>", encoding="utf-8")
+    monkeypatch.setattr(authorities, "URL", page.as_uri())
+
+    assert "has no certificates in PEM" in _deploy(exits=1).output
+    assert list((tmp_path / "build").iterdir()) == []
+
+
+def test_authorities_of_ones_own_are_taken_instead(machine: Machine, bundle: Path) -> None:
+    _deploy("--authorities", str(bundle))
+
+    [call] = machine.deployments()
+    assert f"database_authorities={bundle}" in str(call["words"])
+    assert not authorities.KEPT.exists()
+
+
+def test_a_region_with_other_authorities_is_told_to_bring_them(machine: Machine) -> None:
+    zones = "zones=us-gov-west-1a,us-gov-west-1b,us-gov-west-1c"
+
+    assert "us-gov-west-1 has others than" in _deploy("-c", zones, exits=1).output
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 from aws_cdk import App, Stack
 
 from infra.aws.constructs.layers import Layers
+from infra.aws.options import of
 from layers.dependencies import build
 
 pytestmark = pytest.mark.xdist_group("aws")
@@ -13,7 +14,7 @@ pytestmark = pytest.mark.xdist_group("aws")
 
 def _synthesize(folder: Path) -> None:
     app = App(outdir=str(folder))
-    Layers(Stack(app, "only-layers"), "Layers")
+    Layers(Stack(app, "only-layers"), "Layers", of({}))
     app.synth()
 
 

@@ -1,14 +1,12 @@
 """Fargate: where its image comes from, and how many there are."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from infra.aws.constructs.tasks import steps
 from infra.aws.profiles import PROFILES, Tasks
-from tests.infra.aws.conftest import synthesize
 from tests.infra.aws.template import Template, flat
 
 pytestmark = pytest.mark.xdist_group("aws")
@@ -168,92 +166,3 @@ def _wanted(size: Tasks, backlog: int) -> int:
         if lower <= backlog and (upper is None or backlog < upper)
     )
     return found
-
-
-@pytest.fixture(scope="module")
-def chosen(tmp_path_factory: pytest.TempPathFactory) -> Template:
-    """Everything that a deployer may choose, at once."""
-    context: dict[str, Any] = {
-        "profile": "standard",
-        "cell": "second",
-        "auth": "jwt",
-        "issuer": "https://issuer.example/",
-        "audience": "lamplighter",
-        "nat": "true",
-        "domain": "jobs.example.com",
-        "certificate": "arn:aws:acm:eu-west-1:123456789012:certificate/1",
-        "zones": "eu-west-1a,eu-west-1b,eu-west-1c",
-        "image": "123456789012.dkr.ecr.eu-west-1.amazonaws.com/worker:1",
-        "targets": "arn:aws:ecs:eu-west-1:123456789012:task-definition/report:1,"
-        "arn:aws:ecs:eu-west-1:123456789012:cluster/batch,"
-        "arn:aws:iam::123456789012:role/report",
-        "webhook_secret": "lamplighter-webhooks",
-        "alarm_email": "nobody@example.com",
-        "protect": "false",
-        "tasks_at_rest": "0",
-    }
-    folder: Path = tmp_path_factory.mktemp("chosen")
-    return synthesize(folder, **context)
-
-
-def test_an_image_that_is_in_ecr_needs_no_docker(chosen: Template) -> None:
-    (container,) = chosen.one("AWS::ECS::TaskDefinition")["ContainerDefinitions"]
-
-    assert "123456789012.dkr.ecr.eu-west-1" in flat(container["Image"])
-    role = chosen.one("AWS::ECS::TaskDefinition")["ExecutionRoleArn"]["Fn::GetAtt"][0]
-    assert chosen.may(role, "ecr:BatchGetImage") == [
-        "arn:aws:ecr:eu-west-1:123456789012:repository/worker"
-    ]
-
-
-def test_nat_takes_the_place_of_endpoints(chosen: Template) -> None:
-    kinds = {each["VpcEndpointType"] for each in chosen.properties("AWS::EC2::VPCEndpoint")}
-
-    assert kinds == {"Gateway"}
-    assert len(chosen.of_type("AWS::EC2::NatGateway")) == 3
-
-
-def test_a_domain_is_the_only_way_in(chosen: Template) -> None:
-    assert chosen.one("AWS::ApiGatewayV2::DomainName")["DomainName"] == "jobs.example.com"
-    assert chosen.one("AWS::ApiGatewayV2::Api")["DisableExecuteApiEndpoint"] is True
-
-
-def test_any_issuer_of_tokens_will_do(chosen: Template) -> None:
-    authorizer = chosen.one("AWS::ApiGatewayV2::Authorizer")
-
-    assert authorizer["AuthorizerType"] == "JWT"
-    assert authorizer["JwtConfiguration"]["Issuer"] == "https://issuer.example/"
-
-
-def test_only_named_targets_may_be_called(chosen: Template) -> None:
-    definition, _, _ = chosen.options.targets
-    assert chosen.may(chosen.role_of("executor"), "ecs:RunTask") == [definition]
-
-
-def test_a_task_of_a_target_can_be_started_with_its_role_and_followed(chosen: Template) -> None:
-    _, cluster, passed = chosen.options.targets
-    role = chosen.role_of("executor")
-    (handed_on,) = (s for s in chosen.statements(role) if s["Action"] == "iam:PassRole")
-    (listing,) = (s for s in chosen.statements(role) if s["Action"] == "ecs:ListTasks")
-
-    assert handed_on["Resource"] == passed
-    assert "ecs-tasks.amazonaws.com" in flat(handed_on["Condition"])
-    assert chosen.may(role, "ecs:DescribeTasks") == [
-        "arn:aws:ecs:eu-west-1:123456789012:task/batch/*"
-    ]
-    assert chosen.may(role, "ecs:StopTask") == chosen.may(role, "ecs:DescribeTasks")
-    assert listing["Condition"] == {"ArnEquals": {"ecs:cluster": cluster}}
-
-
-def test_a_secret_is_named_and_not_told(chosen: Template) -> None:
-    value = chosen.variables("executor")["LAMPLIGHTER_WEBHOOK_SECRET"]
-
-    assert value == "secret:lamplighter-webhooks"
-    arns = chosen.may(chosen.role_of("executor"), "secretsmanager:GetSecretValue")
-    assert [arn for arn in arns if flat(arn).endswith(":secret:lamplighter-webhooks-??????")]
-
-
-def test_a_second_cell_is_a_second_stack(chosen: Template) -> None:
-    assert chosen.options.stack_name == "lamplighter-second"
-    assert chosen.variables("submit")["LAMPLIGHTER_CELL"] == "second"
-    assert chosen.one("AWS::RDS::DBCluster")["DeletionProtection"] is False

@@ -1,0 +1,145 @@
+"""What a deployer chooses is what there is, and what they bring is where it is looked for."""
+
+from pathlib import Path
+
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from infra.aws.brought import AUTHORITIES
+from infra.aws.constructs.layers import image_folder
+from infra.aws.options import InvalidOption, of
+from lamplighter.adapters.aws_identity.rds import RdsAddress
+from tests.adapters.aws_identity.certificates import certify
+from tests.infra.aws.template import Template, flat, warnings
+from tests.infra.aws.test_zips import sources
+
+pytestmark = pytest.mark.xdist_group("aws")
+
+
+def test_an_image_that_is_in_ecr_needs_no_docker(chosen: Template) -> None:
+    (container,) = chosen.one("AWS::ECS::TaskDefinition")["ContainerDefinitions"]
+
+    assert "123456789012.dkr.ecr.eu-west-1" in flat(container["Image"])
+    role = chosen.one("AWS::ECS::TaskDefinition")["ExecutionRoleArn"]["Fn::GetAtt"][0]
+    assert chosen.may(role, "ecr:BatchGetImage") == [
+        "arn:aws:ecr:eu-west-1:123456789012:repository/worker"
+    ]
+
+
+def test_nat_takes_the_place_of_endpoints(chosen: Template) -> None:
+    kinds = {each["VpcEndpointType"] for each in chosen.properties("AWS::EC2::VPCEndpoint")}
+
+    assert kinds == {"Gateway"}
+    assert len(chosen.of_type("AWS::EC2::NatGateway")) == 3
+
+
+def test_a_domain_is_the_only_way_in(chosen: Template) -> None:
+    assert chosen.one("AWS::ApiGatewayV2::DomainName")["DomainName"] == "jobs.example.com"
+    assert chosen.one("AWS::ApiGatewayV2::Api")["DisableExecuteApiEndpoint"] is True
+
+
+def test_any_issuer_of_tokens_will_do(chosen: Template) -> None:
+    authorizer = chosen.one("AWS::ApiGatewayV2::Authorizer")
+
+    assert authorizer["AuthorizerType"] == "JWT"
+    assert authorizer["JwtConfiguration"]["Issuer"] == "https://issuer.example/"
+
+
+def test_only_named_targets_may_be_called(chosen: Template) -> None:
+    definition, _, _ = chosen.options.targets
+    assert chosen.may(chosen.role_of("executor"), "ecs:RunTask") == [definition]
+
+
+def test_a_task_of_a_target_can_be_started_with_its_role_and_followed(chosen: Template) -> None:
+    _, cluster, passed = chosen.options.targets
+    role = chosen.role_of("executor")
+    (handed_on,) = (s for s in chosen.statements(role) if s["Action"] == "iam:PassRole")
+    (listing,) = (s for s in chosen.statements(role) if s["Action"] == "ecs:ListTasks")
+
+    assert handed_on["Resource"] == passed
+    assert "ecs-tasks.amazonaws.com" in flat(handed_on["Condition"])
+    assert chosen.may(role, "ecs:DescribeTasks") == [
+        "arn:aws:ecs:eu-west-1:123456789012:task/batch/*"
+    ]
+    assert chosen.may(role, "ecs:StopTask") == chosen.may(role, "ecs:DescribeTasks")
+    assert listing["Condition"] == {"ArnEquals": {"ecs:cluster": cluster}}
+
+
+def test_a_secret_is_named_and_not_told(chosen: Template) -> None:
+    value = chosen.variables("executor")["LAMPLIGHTER_WEBHOOK_SECRET"]
+
+    assert value == "secret:lamplighter-webhooks"
+    arns = chosen.may(chosen.role_of("executor"), "secretsmanager:GetSecretValue")
+    assert [arn for arn in arns if flat(arn).endswith(":secret:lamplighter-webhooks-??????")]
+
+
+def test_a_second_cell_is_a_second_stack(chosen: Template) -> None:
+    assert chosen.options.stack_name == "lamplighter-second"
+    assert chosen.variables("submit")["LAMPLIGHTER_CELL"] == "second"
+    assert chosen.one("AWS::RDS::DBCluster")["DeletionProtection"] is False
+
+
+def _layers(chosen: Template, assembly: Path, function: str) -> dict[str, bytes]:
+    """Everything that lies under /opt of a function, but for the packages of others."""
+    versions = chosen.of_type("AWS::Lambda::LayerVersion")
+    names = [each["Ref"] for each in chosen.functions()[function]["Layers"]]
+    contents = (versions[name]["Properties"]["Content"] for name in names)
+    return {name: data for each in contents for name, data in sources(assembly, each).items()}
+
+
+def test_a_database_whose_authorities_are_known_must_prove_itself(
+    chosen: Template, chosen_assembly: Path, bundle: Path
+) -> None:
+    url = flat(chosen.variables("executor")["LAMPLIGHTER_DATABASE_URL"])
+
+    asked = conninfo_to_dict(RdsAddress(url, sign=lambda *_: "token")())
+
+    assert asked["sslmode"] == "verify-full"
+    assert asked["sslrootcert"] == f"/opt/{AUTHORITIES}"
+    for name in chosen.functions():
+        brought = _layers(chosen, chosen_assembly, name)
+        assert brought[AUTHORITIES] == bundle.read_bytes(), name
+    assert not warnings(chosen_assembly)
+
+
+def test_authorities_are_in_the_workers_image_too(bundle: Path) -> None:
+    folder = image_folder(of({"database_authorities": str(bundle)}))
+
+    found = folder / "infra" / "aws" / "opt" / AUTHORITIES
+    assert found.read_bytes() == bundle.read_bytes()
+
+
+def test_a_database_that_nobody_can_verify_is_warned_of(
+    synthesized: dict[str, Path], template: Template
+) -> None:
+    url = flat(template.variables("executor")["LAMPLIGHTER_DATABASE_URL"])
+
+    assert url.endswith("?sslmode=require")
+    [warning] = warnings(synthesized[template.profile.name])
+    assert "-c database_authorities=FILE" in warning
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "cannot be read"),
+        ("nothing of the kind", "no certificates in PEM"),
+        ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "broken ones"),
+    ],
+)
+def test_a_file_without_authorities_is_refused(tmp_path: Path, text: str | None, says: str) -> None:
+    path = tmp_path / "bundle.pem"
+    if text is not None:
+        path.write_text(text, encoding="ascii")
+
+    with pytest.raises(InvalidOption, match=says):
+        of({"database_authorities": str(path)})
+
+
+def test_a_private_key_is_shipped_to_nobody(tmp_path: Path) -> None:
+    certificate = certify(tmp_path)
+    both = tmp_path / "both.pem"
+    both.write_bytes(certificate.read_bytes() + (tmp_path / "key.pem").read_bytes())
+
+    with pytest.raises(InvalidOption, match="private key"):
+        of({"database_authorities": str(both)})
