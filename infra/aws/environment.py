@@ -16,6 +16,8 @@ _RUNNERS = frozenset({"executor", WORKER, "recorder"})
 
 
 _BEHIND_THE_GATEWAY = frozenset({"submit", "query"})
+# Who says whether a command may be submitted, and who would run it. Never a function: no shell.
+_ASKED_FOR_COMMANDS = frozenset({"submit", "recorder", "executor", WORKER})
 
 
 class UnknownSetting(Exception):
@@ -43,6 +45,8 @@ def environment(function: str, options: Options, around: Surroundings) -> dict[s
         values |= _parts(options, around) | _sizes(function, options)
     if function in _BEHIND_THE_GATEWAY:
         values["jwt_tenant_claim"] = options.jwt_tenant_claim
+    if function in _ASKED_FOR_COMMANDS:
+        values["commands"] = "true" if options.commands and function != "executor" else "false"
     if function in _RUNNERS:
         values |= _outside(options, around)
     return checked(values)

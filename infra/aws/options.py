@@ -57,6 +57,8 @@ class Options:
     targets: tuple[str, ...] = ()
     webhook_secret: str | None = None
     pagerduty_secret: str | None = None
+    # Whether jobs may run commands on tasks, which can do what the scheduler can.
+    commands: bool = False
     # Whose certificates the database may show; none: whoever answers at its address is believed.
     authorities: Path | None = None
 
@@ -90,6 +92,7 @@ def read(ask: Ask) -> Options:
         targets=_list(ask("targets")),
         webhook_secret=ask("webhook_secret"),
         pagerduty_secret=ask("pagerduty_secret"),
+        commands=_flag("commands", ask("commands"), default=False),
         authorities=_authorities(ask("database_authorities")),
     )
     _check(options)

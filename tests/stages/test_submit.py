@@ -12,6 +12,7 @@ from lamplighter.domain.ids import derived_job_id
 from lamplighter.domain.policy import CatchUp, Overlap, ScheduleType
 from lamplighter.domain.run import Due
 from lamplighter.domain.schedule import Calendar
+from lamplighter.domain.target import parse_but_commands
 from lamplighter.stages.plan import HORIZON
 from tests.functions.world import NOON, World
 
@@ -126,6 +127,20 @@ def test_short_forms_are_understood(world: World) -> None:
 def test_a_fan_out_makes_a_run_per_pool(world: World) -> None:
     world.call.submit(fan_out=["eu", "us"])
     assert sorted(due.pool for due in world.hinted) == ["eu", "us"]
+
+
+@pytest.mark.parametrize(
+    "body", [{"command": "make"}, {"target": {"type": "command", "command": "make"}}]
+)
+def test_where_commands_are_off_none_is_accepted(world: World, body: dict[str, object]) -> None:
+    world.desk = msgspec.structs.replace(world.desk, check_target=parse_but_commands)
+
+    refused = world.call("POST", "/jobs", {"name": "x", **body})
+    edited = world.call("PUT", f"/jobs/{world.call.submit()}", body)
+
+    for answer in (refused, edited):
+        assert (answer.status, answer.error["field"]) == (422, "target.type")
+        assert "-c commands=true" in answer.error["message"]
 
 
 def test_a_command_and_a_long_job_belong_to_the_tasks_pool(world: World) -> None:

@@ -40,6 +40,7 @@ def test_it_learns_of_its_run_from_its_environment(runner: Runner) -> None:
 
 def test_nothing_else_of_the_worker_leaks(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "leaked")
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/credentials/leaked")
     monkeypatch.setenv("LAMPLIGHTER_DATABASE_URL", "postgresql://leaked")
 
     outcome = run_one(runner, command("env; cat /proc/$PPID/environ", env={"MINE": "1"}))

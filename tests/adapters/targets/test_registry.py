@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from lamplighter.adapters.logs.folder import FolderLogs
+from lamplighter.adapters.targets.command.target import NoCommands
 from lamplighter.adapters.targets.python import handlers
 from lamplighter.adapters.targets.python.target import PythonTarget
 from lamplighter.adapters.targets.registry import Registry, all_targets
 from lamplighter.domain.errors import InvalidJob
+from lamplighter.domain.run import Verdict
 from lamplighter.domain.target import SPECS, parse_target
-from tests.adapters.targets.running import claim
+from lamplighter.stages.run import Limits, Runner
+from tests.adapters.targets.running import KnownSecrets, claim, command, run_one
 
 PAGE = (Path(__file__).parents[3] / "docs" / "targets.md").read_text(encoding="utf-8")
 EXAMPLES = [json.loads(text) for text in re.findall(r"```json\n(.+?)```", PAGE, re.DOTALL)]
@@ -73,3 +77,14 @@ def test_a_malformed_document_is_refused_also_where_quick_ones_are_remembered(
     assert registry.find(good) is registry.find(good)
     with pytest.raises(InvalidJob):
         registry.find(claim(document))
+
+
+def test_a_worker_without_commands_ends_one_for_good_and_says_why(folder: Path) -> None:
+    targets = all_targets() | {"command": NoCommands()}
+    runner = Runner(Registry(targets), FolderLogs(folder), KnownSecrets(), Limits())
+
+    outcome = run_one(runner, command("echo hello"))
+
+    assert (outcome.verdict, outcome.retryable, outcome.stdout) == (Verdict.FAILED, False, None)
+    assert "commands are off here" in str(outcome.error)
+    assert "-c commands=true" in str(outcome.error)

@@ -122,5 +122,6 @@ def chosen(chosen_assembly: Path, bundle: Path) -> Template:
         "protect": "false",
         "tasks_at_rest": "0",
         "database_authorities": str(bundle),
+        "commands": "true",
     }
     return synthesize(chosen_assembly, **context)

@@ -127,6 +127,14 @@ def flat(value: Any) -> str:
     return str(value)
 
 
+def environments(template: Template) -> dict[str, dict[str, Any]]:
+    """What each of our functions and tasks is told, by name."""
+    (container,) = template.one("AWS::ECS::TaskDefinition")["ContainerDefinitions"]
+    worker = {each["Name"]: each["Value"] for each in container["Environment"]}
+    ours = {name: each["Environment"]["Variables"] for name, each in template.functions().items()}
+    return ours | {"worker": worker}
+
+
 def warnings(assembly: Path) -> list[str]:
     """What the CDK would print of a synthesis."""
     found = json.loads((assembly / "manifest.json").read_text(encoding="utf-8"))["artifacts"]

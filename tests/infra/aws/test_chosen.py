@@ -10,7 +10,7 @@ from infra.aws.constructs.layers import image_folder
 from infra.aws.options import InvalidOption, of
 from lamplighter.adapters.aws_identity.rds import RdsAddress
 from tests.adapters.aws_identity.certificates import certify
-from tests.infra.aws.template import Template, flat, warnings
+from tests.infra.aws.template import Template, environments, flat, warnings
 from tests.infra.aws.test_zips import sources
 
 pytestmark = pytest.mark.xdist_group("aws")
@@ -143,3 +143,22 @@ def test_a_private_key_is_shipped_to_nobody(tmp_path: Path) -> None:
 
     with pytest.raises(InvalidOption, match="private key"):
         of({"database_authorities": str(both)})
+
+
+def _commands(template: Template) -> dict[str, str]:
+    found = {
+        name: each.get("LAMPLIGHTER_COMMANDS") for name, each in environments(template).items()
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def test_commands_are_off_unless_asked_for(template: Template) -> None:
+    assert _commands(template) == dict.fromkeys(
+        ("submit", "recorder", "executor", "worker"), "false"
+    )
+
+
+def test_commands_that_were_asked_for_run_on_tasks_alone(chosen: Template) -> None:
+    assert _commands(chosen) == {
+        "submit": "true", "recorder": "true", "worker": "true", "executor": "false",
+    }  # fmt: skip

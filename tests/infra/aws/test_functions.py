@@ -8,7 +8,7 @@ import pytest
 from infra.aws import assets
 from infra.aws.environment import UnknownSetting, checked
 from lamplighter import settings
-from tests.infra.aws.template import Template, flat, listed
+from tests.infra.aws.template import Template, environments, flat, listed
 
 pytestmark = pytest.mark.xdist_group("aws")
 
@@ -49,13 +49,6 @@ WITHOUT_A_RESOURCE = {
 }
 
 
-def _environments(template: Template) -> dict[str, dict[str, Any]]:
-    (container,) = template.one("AWS::ECS::TaskDefinition")["ContainerDefinitions"]
-    worker = {each["Name"]: each["Value"] for each in container["Environment"]}
-    ours = {name: each["Environment"]["Variables"] for name, each in template.functions().items()}
-    return ours | {"worker": worker}
-
-
 def test_every_function_of_the_tree_is_deployed(template: Template) -> None:
     keyless = {name for name in assets.function_names() if name != "authorizer"}
 
@@ -64,7 +57,7 @@ def test_every_function_of_the_tree_is_deployed(template: Template) -> None:
 
 def test_the_settings_class_takes_every_environment(template: Template) -> None:
     """Addresses are known at the deployment; here each has one of its kind."""
-    for variables in _environments(template).values():
+    for variables in environments(template).values():
         resolved = {name: _resolved(name, value) for name, value in variables.items()}
         settings.load(resolved)
 
@@ -80,7 +73,7 @@ def test_every_setting_is_set_or_has_a_reason_not_to_be(templates: dict[str, Tem
     used = {
         variable
         for template in templates.values()
-        for variables in _environments(template).values()
+        for variables in environments(template).values()
         for variable in variables
         if variable.startswith(settings.PREFIX)
     }
@@ -97,7 +90,7 @@ def test_a_variable_that_nobody_reads_stops_the_synthesis() -> None:
 def test_no_secret_is_in_a_variable(template: Template) -> None:
     secret = {field.variable for field in settings.fields() if field.secret}
 
-    for variables in _environments(template).values():
+    for variables in environments(template).values():
         for name in secret & variables.keys():
             value = flat(variables[name])
             is_address = name.endswith("_URL") and urlsplit(value).password is None

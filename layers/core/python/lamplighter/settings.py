@@ -148,6 +148,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     handler_modules: Annotated[
         str, Meta(description="Modules with handlers that jobs may call, as one,two.three.")
     ] = ""
+    commands: Annotated[
+        bool, Meta(description="Let jobs run commands, which can do what their worker can.")
+    ] = True
     allow_private_addresses: Annotated[
         bool, Meta(description="Let webhooks go to addresses inside the network.")
     ] = False

@@ -15,6 +15,10 @@ from lamplighter.domain.errors import InvalidJob
 from lamplighter.domain.target_rules import check_aws, check_command, check_http, check_python
 
 HIDDEN: Final = "…"
+NO_COMMANDS: Final = (
+    "commands are off here, since they can do what their worker can: give another type, or ask"
+    " whoever deploys for LAMPLIGHTER_COMMANDS (on AWS: -c commands=true)"
+)
 # Headers whose value is a credential, whatever the receiver calls itself.
 SECRET_HEADERS: Final = frozenset(
     {"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-auth-token"}
@@ -153,6 +157,14 @@ def parse_target(document: object) -> TargetSpec:
     except msgspec.ValidationError as invalid:
         raise _refusal(str(invalid), kind) from None
     _check(spec)
+    return spec
+
+
+def parse_but_commands(document: object) -> TargetSpec:
+    """The same, where nobody may submit a command."""
+    spec = parse_target(document)
+    if isinstance(spec, CommandSpec):
+        raise InvalidJob("target.type", NO_COMMANDS)
     return spec
 
 

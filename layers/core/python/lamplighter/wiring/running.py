@@ -17,7 +17,7 @@ from lamplighter.stages.record import Recorder
 from lamplighter.stages.report import Reporter
 from lamplighter.stages.run import Limits, Runner
 from lamplighter.stages.work import Doubts, Work
-from lamplighter.wiring.around import clients, process, settings, telemetry, tracer
+from lamplighter.wiring.around import clients, is_on_aws, process, settings, telemetry, tracer
 from lamplighter.wiring.buses import bus, count_buried
 from lamplighter.wiring.once import once
 from lamplighter.wiring.stores import cache, clock, ledger, logs, queue, rest
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 @once
 def runner() -> Runner:
+    from lamplighter.adapters.targets.command.privacy import keep_to_oneself
+    from lamplighter.adapters.targets.command.target import NoCommands
     from lamplighter.adapters.targets.python.handlers import Handlers
     from lamplighter.adapters.targets.registry import Registry, all_targets
 
@@ -44,6 +46,11 @@ def runner() -> Runner:
         signing_secret=held(given.webhook_secret) if given.webhook_secret else None,
         ours=_ours(given),
     )
+    if not given.commands:
+        targets["command"] = NoCommands()
+    elif is_on_aws():
+        # A command has our user, and whoever reads our variables can have our role's credentials.
+        keep_to_oneself()
     limits = Limits(places=given.places, longest_seconds=given.longest_seconds)
     return Runner(Registry(targets, _default_target()), logs(), secrets(), limits)
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from lamplighter.domain.run import Due
+from lamplighter.domain.target import parse_but_commands, parse_target
 from lamplighter.stages.capacity import probe
 from lamplighter.stages.clock import LedgerClock, this_machine
 from lamplighter.stages.defer import Deferral
@@ -56,6 +57,7 @@ def desk() -> Desk:
     """What submit and query serve people with."""
     return Desk(
         ledger=ledger(),
+        check_target=parse_target if settings().commands else parse_but_commands,
         now=LedgerClock(lambda: reach()(ledger().now), otherwise=this_machine, slow=slow()).now,
         deferral=Deferral(
             lambda batch: bus().publish(batch),

@@ -9,7 +9,7 @@ from typing import Final
 from lamplighter.adapters.targets.command.environment import environment_of, standard_input
 from lamplighter.adapters.targets.command.keeper import KILL_SECONDS
 from lamplighter.adapters.targets.command.launching import Ended, Keeper, Request
-from lamplighter.domain.target import CommandSpec
+from lamplighter.domain.target import NO_COMMANDS, CommandSpec
 from lamplighter.ports.target import Context, Sink, TargetFailed, TargetResult
 
 # Not found, not executable: so it will be next time.
@@ -41,6 +41,19 @@ class CommandTarget:
 
     def patience(self, spec: CommandSpec) -> float:
         return spec.grace_seconds + KILL_SECONDS + 1
+
+
+class NoCommands:
+    """In its place, on a worker that runs none; one that comes was submitted before that."""
+
+    def run(self, _spec: CommandSpec, _context: Context) -> TargetResult:
+        raise TargetFailed(NO_COMMANDS, retryable=False)
+
+    def is_quick(self, _spec: CommandSpec) -> bool:
+        return False
+
+    def patience(self, _spec: CommandSpec) -> float:
+        return 1.0
 
 
 def _own_folder() -> "tempfile.TemporaryDirectory[str]":
