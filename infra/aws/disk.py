@@ -36,6 +36,8 @@ class Disk:
     core: Path
     dependencies: Path
     runtime: Path
+    # What a deployer has brought: one more layer.
+    brought: Path | None = None
 
     def python(self) -> list[str]:
         """The interpreter with no packages but those on `path`: no site, no current folder."""
@@ -43,7 +45,8 @@ class Disk:
 
     def environment(self) -> dict[str, str]:
         """Of its own, all of it. On Lambda nobody can write bytecode beside the code either."""
-        path = (self.task, self.core / "python", self.dependencies / "python", self.runtime)
+        layers = (self.core, self.dependencies, self.brought)
+        path = (self.task, *(each / "python" for each in layers if each), self.runtime)
         return {
             "PATH": "/usr/local/bin:/usr/bin:/bin",
             "LANG": "en_US.UTF-8",

@@ -13,8 +13,7 @@ COURIER = "courier"
 WORKER = "worker"
 # Who carries out what jobs ask for, and tells of it.
 _RUNNERS = frozenset({"executor", WORKER, "recorder"})
-
-
+_WITH_HANDLERS = frozenset({"executor", WORKER})
 _BEHIND_THE_GATEWAY = frozenset({"submit", "query"})
 # Who says whether a command may be submitted, and who would run it. Never a function: no shell.
 _ASKED_FOR_COMMANDS = frozenset({"submit", "recorder", "executor", WORKER})
@@ -47,6 +46,8 @@ def environment(function: str, options: Options, around: Surroundings) -> dict[s
         values["jwt_tenant_claim"] = options.jwt_tenant_claim
     if function in _ASKED_FOR_COMMANDS:
         values["commands"] = "true" if options.commands and function != "executor" else "false"
+    if function in _WITH_HANDLERS:
+        values["handler_modules"] = ",".join(options.handler_modules) or None
     if function in _RUNNERS:
         values |= _outside(options, around)
     return checked(values)

@@ -61,6 +61,9 @@ class Options:
     commands: bool = False
     # Whose certificates the database may show; none: whoever answers at its address is believed.
     authorities: Path | None = None
+    # A folder with the deployer's own Python, and the modules in it that have handlers.
+    handlers: Path | None = None
+    handler_modules: tuple[str, ...] = ()
 
     @property
     def region(self) -> str:
@@ -93,7 +96,9 @@ def read(ask: Ask) -> Options:
         webhook_secret=ask("webhook_secret"),
         pagerduty_secret=ask("pagerduty_secret"),
         commands=_flag("commands", ask("commands"), default=False),
-        authorities=_authorities(ask("database_authorities")),
+        authorities=_path(ask("database_authorities")),
+        handlers=_path(ask("handlers")),
+        handler_modules=_list(ask("handler_modules")),
     )
     _check(options)
     return options
@@ -155,15 +160,20 @@ def _image(uri: str | None) -> Image | None:
     return Image(found["account"], found["region"], found["name"], found["tag"] or found["digest"])
 
 
-def _authorities(path: str | None) -> Path | None:
-    if path is None:
-        return None
-    found = Path(path).resolve()
+def _path(text: str | None) -> Path | None:
+    return Path(text).resolve() if text else None
+
+
+def _check_brought(options: Options) -> None:
+    if bool(options.handlers) != bool(options.handler_modules):
+        raise InvalidOption("handlers=FOLDER and handler_modules=one,two.three go together")
     try:
-        brought.check_authorities(found)
+        if options.authorities:
+            brought.check_authorities(options.authorities)
+        if options.handlers:
+            brought.check_handlers(options.handlers, options.handler_modules)
     except brought.Unusable as problem:
-        raise InvalidOption(f"database_authorities: {problem}") from None
-    return found
+        raise InvalidOption(str(problem)) from None
 
 
 def _check(options: Options) -> None:
@@ -176,6 +186,7 @@ def _check(options: Options) -> None:
     if bool(options.domain) != bool(options.certificate):
         raise InvalidOption("domain and certificate (its ARN in ACM, same region) go together")
     _check_zones(options.zones)
+    _check_brought(options)
     for arn in options.targets:
         if not _TARGET.fullmatch(arn):
             raise InvalidOption(

@@ -9,8 +9,8 @@ RUN pip install --no-cache-dir --require-hashes --only-binary=:all: -r layer.txt
 COPY layers/core/python/lamplighter lamplighter
 COPY functions/__init__.py functions/__init__.py
 COPY functions/worker functions/worker
-# As layers lie on Lambda: the database's authorities, where they were brought.
+# As layers lie on Lambda: the database's authorities and the deployer's handlers, where there are.
 COPY infra/aws/opt /opt/
 USER worker
-ENV PYTHONUNBUFFERED=1
+ENV PYTHONUNBUFFERED=1 PYTHONPATH=/opt/python
 ENTRYPOINT ["python", "-m", "functions.worker.handler"]

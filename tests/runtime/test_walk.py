@@ -4,11 +4,15 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from infra.aws import assets
+from infra.aws.brought import handler_files
 from infra.aws.disk import Machine
 from infra.local.kafka.server import Kafka
 from infra.local.mapping import Mapped
@@ -28,6 +32,14 @@ from lamplighter.ports.bus import Message, Record, Topic
 from lamplighter.stages.capacity import executor_group
 from tests.runtime.cell import Cell, recorded, until
 from tests.runtime.conftest import Start
+
+HANDLER = """
+from lamplighter.adapters.targets.python.handlers import handler
+
+@handler("shop.bill")
+def bill(payload, context):
+    return {"sum": sum(payload)}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -169,6 +181,26 @@ def test_of_a_batch_that_finds_no_room_the_rest_comes_again(cell: Cell, start: S
     assert left[-2:] == [1, 0]
     for job in jobs:
         until(has_succeeded(cell, job))
+
+
+def test_an_executor_runs_the_handlers_of_its_deployer(
+    cell: Cell, machine: Machine, start: Start, tmp_path: Path
+) -> None:
+    """Laid out as their layer is, which is one more folder under /opt."""
+    mine = tmp_path / "mine"
+    (mine / "shop").mkdir(parents=True)
+    (mine / "shop" / "nightly.py").write_text(HANDLER, encoding="utf-8")
+    layer = assets.write(handler_files(mine), tmp_path / "layer")
+    disk = replace(machine.disk("executor"), brought=layer)
+    told = {"LAMPLIGHTER_POOL": "narrow", "LAMPLIGHTER_HANDLER_MODULES": "shop.nightly"}
+    executor = start("executor", {**cell.settings, **told}, disk=disk)
+    target = {"type": "python", "handler": "shop.bill"}
+    job = submitted(cell, pool="narrow", target=target, payload=[1, 2])
+
+    executor.invoke(json.loads(encode_event(records_of(cell, "narrow", 1))))
+
+    (run,) = until(has_succeeded(cell, job))
+    assert cell.ask("GET", f"/runs/{run['run_id']}")["result"] == {"sum": 3}
 
 
 def records_of(cell: Cell, pool: str, count: int) -> list[Record]:

@@ -51,7 +51,7 @@ class Functions(Construct):
             handler=assets.entry(function),
             runtime=RUNTIME,
             architecture=ARCHITECTURE,
-            layers=self._layers.all,
+            layers=self._layers.of(function),
             memory_size=size.memory,
             timeout=Duration.seconds(size.timeout),
             environment=dict(variables),

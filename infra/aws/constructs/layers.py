@@ -12,7 +12,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.aws import assets
-from infra.aws.brought import AUTHORITIES
+from infra.aws.brought import AUTHORITIES, handler_files
 from infra.aws.options import Options
 from layers.bytecode import LAMBDA, add_bytecode, interpreter
 from layers.dependencies import build
@@ -23,17 +23,25 @@ _STAGED: Final = assets.ROOT / ".cache" / "assets"
 
 
 class Layers(Construct):
-    """`all` is every function's; authorities have one of their own, so that ours stays as it is."""
+    """What a deployer brings is in layers of its own, so that ours stays what was tested."""
 
     def __init__(self, scope: Construct, name: str, options: Options) -> None:
         super().__init__(scope, name)
-        self.all = [
+        self._all = [
             self._layer("Core", _staged(assets.core_files()), "lamplighter"),
             self._layer("Dependencies", _dependencies(), "what lamplighter imports"),
         ]
         if options.authorities:
             files = {AUTHORITIES: options.authorities}
-            self.all.append(self._layer("Authorities", _staged(files), "whom to believe"))
+            self._all.append(self._layer("Authorities", _staged(files), "whom to believe"))
+        self._own = []
+        if options.handlers:
+            files = handler_files(options.handlers)
+            self._own.append(self._layer("Handlers", _staged(files), "the deployer's handlers"))
+
+    def of(self, function: str) -> list[lambda_.LayerVersion]:
+        """Handlers are run by one function alone."""
+        return self._all + self._own if function == "executor" else self._all
 
     def _layer(self, name: str, code: lambda_.Code, what: str) -> lambda_.LayerVersion:
         return lambda_.LayerVersion(
@@ -63,7 +71,8 @@ def _staged(files: assets.Files) -> lambda_.Code:
 def image_folder(options: Options) -> Path:
     """What Docker builds the worker from: the files that its Dockerfile copies, and no others."""
     brought = {AUTHORITIES: options.authorities} if options.authorities else {}
-    files = assets.worker_files(brought)
+    own = handler_files(options.handlers) if options.handlers else {}
+    files = assets.worker_files(brought | own)
     return _laid_out(files, f"{assets.digest(files)}-image")
 
 

@@ -4,7 +4,6 @@ import os
 import shlex
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 import boto3
@@ -48,8 +47,9 @@ def deploy(
     """Deploy into the AWS account that your credentials are for."""
     given = {"profile": profile} | dict(_pair(each) for each in context)
     if given_authorities:
-        given["database_authorities"] = str(Path(given_authorities).resolve())
+        given["database_authorities"] = given_authorities
     chosen = _chosen(given)
+    given |= _paths(chosen)
     findings = _check(chosen)
     if chosen.authorities is None:
         finding = _bring_authorities(given, chosen.region)
@@ -73,6 +73,12 @@ def _chosen(given: dict[str, str]) -> options.Options:
         return options.of(given)
     except options.InvalidOption as problem:
         raise click.UsageError(str(problem)) from problem
+
+
+def _paths(chosen: options.Options) -> dict[str, str]:
+    """From the root: the CDK runs in another folder than whoever typed them."""
+    found = {"database_authorities": chosen.authorities, "handlers": chosen.handlers}
+    return {name: str(path) for name, path in found.items() if path}
 
 
 def _bring_authorities(given: dict[str, str], region: str) -> checks.Finding:

@@ -96,12 +96,29 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def handlers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A deployer's own code, and things beside it that are none."""
+    folder = tmp_path_factory.mktemp("handlers")
+    texts = {
+        "shop/__init__.py": "",
+        "shop/nightly.py": "COUNT = 1\n",
+        "shop/rates.csv": "EUR,1\n",
+        "shop/__pycache__/nightly.cpython-39.pyc": "of another Python",
+        ".git/config": "hidden",
+    }
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def chosen_assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("chosen")
 
 
 @pytest.fixture(scope="session")
-def chosen(chosen_assembly: Path, bundle: Path) -> Template:
+def chosen(chosen_assembly: Path, bundle: Path, handlers: Path) -> Template:
     """Everything that a deployer may choose, at once."""
     context: dict[str, Any] = {
         "profile": "standard",
@@ -123,5 +140,7 @@ def chosen(chosen_assembly: Path, bundle: Path) -> Template:
         "tasks_at_rest": "0",
         "database_authorities": str(bundle),
         "commands": "true",
+        "handlers": str(handlers),
+        "handler_modules": "shop.nightly,shop",
     }
     return synthesize(chosen_assembly, **context)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from infra.aws import assets
 from infra.aws.brought import AUTHORITIES
 from infra.aws.constructs.layers import image_folder
 from infra.aws.options import InvalidOption, of
@@ -162,3 +163,65 @@ def test_commands_that_were_asked_for_run_on_tasks_alone(chosen: Template) -> No
     assert _commands(chosen) == {
         "submit": "true", "recorder": "true", "worker": "true", "executor": "false",
     }  # fmt: skip
+
+
+HANDLERS = {"python/shop/__init__.py", "python/shop/nightly.py", "python/shop/rates.csv"}
+
+
+def test_handlers_are_a_layer_of_the_executor_and_of_nobody_else(
+    chosen: Template, chosen_assembly: Path
+) -> None:
+    with_handlers = {
+        name
+        for name in chosen.functions()
+        if _layers(chosen, chosen_assembly, name).keys() >= HANDLERS
+    }
+
+    assert with_handlers == {"executor"}
+    found = _layers(chosen, chosen_assembly, "executor")
+    assert found["python/shop/nightly.py"] == b"COUNT = 1\n"
+    assert not [name for name in found if ".git" in name]
+
+
+def test_executor_and_tasks_know_the_modules_with_handlers(chosen: Template) -> None:
+    told = {
+        name: each["LAMPLIGHTER_HANDLER_MODULES"]
+        for name, each in environments(chosen).items()
+        if "LAMPLIGHTER_HANDLER_MODULES" in each
+    }
+
+    assert told == dict.fromkeys(("executor", "worker"), "shop.nightly,shop")
+
+
+def test_handlers_are_in_the_workers_image_too(handlers: Path) -> None:
+    folder = image_folder(of({"handlers": str(handlers), "handler_modules": "shop"})) / assets.OPT
+
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert files == HANDLERS | {"README.md"}
+
+
+@pytest.mark.parametrize(
+    ("inside", "modules", "says"),
+    [
+        ("", "shop", "go together"),
+        ("shop", None, "go together"),
+        (".", "shop.weekly", "has no module shop.weekly"),
+        ("shop", "nightly", "is a package itself"),
+        ("missing", "shop", "is no folder"),
+    ],
+)
+def test_handlers_that_nobody_could_import_are_refused(
+    handlers: Path, inside: str, modules: str | None, says: str
+) -> None:
+    folder = str(handlers / inside) if inside else None
+
+    with pytest.raises(InvalidOption, match=says):
+        of({"handlers": folder, "handler_modules": modules})
+
+
+def test_a_package_with_a_name_of_ours_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "lamplighter").mkdir()
+    (tmp_path / "mine.py").touch()
+
+    with pytest.raises(InvalidOption, match="a name of ours"):
+        of({"handlers": str(tmp_path), "handler_modules": "mine"})

@@ -185,6 +185,17 @@ def test_authorities_of_ones_own_are_taken_instead(machine: Machine, bundle: Pat
     assert not authorities.KEPT.exists()
 
 
+def test_a_folder_is_found_from_wherever_it_was_typed(
+    machine: Machine, handlers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(handlers.parent)
+
+    _deploy("-c", f"handlers={handlers.name}", "-c", "handler_modules=shop")
+
+    [call] = machine.deployments()
+    assert f"'handlers={handlers}'" in str(call["words"])
+
+
 def test_a_region_with_other_authorities_is_told_to_bring_them(machine: Machine) -> None:
     zones = "zones=us-gov-west-1a,us-gov-west-1b,us-gov-west-1c"
 
