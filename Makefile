@@ -52,10 +52,11 @@ bench-full: $(DEV) ## measure everything for hours, and write it into docs/perfo
 synth: $(DEV) ## make the CloudFormation templates of all profiles, in cdk.out
 	@$(BIN)/python -m infra.aws.app
 
-lock: $(DEV) ## write requirements/*.txt anew from requirements/*.in
+lock: $(DEV) ## write every lock anew: requirements/*.txt, benchmarks/peers/*.txt
 	@cd requirements && ../$(COMPILE) local.in -o local.txt && ../$(COMPILE) dev.in -o dev.txt
 	@cd requirements && ../$(COMPILE) $(NOT_IN_LAYER:%=--no-emit-package %) layer.in -o layer.txt
 	@cd requirements && ../$(COMPILE) --no-deps sam.in -o sam.txt
+	@cd benchmarks/peers && for peer in *.in; do ../../$(COMPILE) $$peer -o $${peer%.in}.txt; done
 
 clean: ## remove everything that make made; .lamplighter (your data) stays
 	rm -rf $(VENV) .cache build cdk.out .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -32,6 +32,7 @@ BENCHMARKS: Final = {
     "fair": Benchmark("fair:measure", "a flood, a limit, a backfill, and the others"),
     "scale": Benchmark("scale:measure", "the cost of a job beside millions at rest"),
     "limit": Benchmark("limit:measure", "the bare data path; herd has it, too"),
+    "peers": Benchmark("peers.compare:measure", "what a user would take instead, beside ours"),
     "next_fire": Benchmark("next_fire:measure", "the next fire of a schedule"),
     "run_stage": Benchmark("run_stage:measure", "to run a run"),
     "queue": Benchmark("queue:measure", "the queue beside a bare sorted set"),

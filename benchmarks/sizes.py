@@ -44,6 +44,18 @@ SIZES: Final = {
     "BENCH_LIVE_SECONDS": Size("60", "20", "fair: how long the other is watched"),
     "BENCH_FAILOVERS": Size("5", "1", "failover: leaders to kill"),
     "BENCH_FAILOVER_RATE": Size("1000", "1000", "failover: jobs a second meanwhile"),
+    "BENCH_PEERS": Size(
+        "celery procrastinate pgqueuer apscheduler river bullmq",
+        "celery procrastinate pgqueuer apscheduler river bullmq",
+        "peers to measure",
+    ),
+    "BENCH_PEER_HERD": Size("30000 100000", "20000", "peers: jobs of a herd"),
+    "BENCH_PEER_RATES": Size(
+        "200 400 700 1000 1500 2000 3000 4500 6000 7500 9000 12000",
+        "200 400 700 1000 2000 4000 6000 9000",
+        "peers: steady jobs a second",
+    ),
+    "BENCH_PEER_SECONDS": Size("20", "8", "peers: how long each rate lasts"),
 }
 
 

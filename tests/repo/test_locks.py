@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
+PEERS = ROOT / "benchmarks" / "peers"
+LOCKS = sorted([*(ROOT / "requirements").glob("*.txt"), *PEERS.glob("*.txt")])
 # Files that a package tool writes or reads, where an address could hide.
 TOOL_FILES = [*LOCKS, *(ROOT / "requirements").glob("*.in"), ROOT / "pyproject.toml",
+              *PEERS.glob("*.in"), *PEERS.glob("*/*.json"), *PEERS.glob("river/go.*"),
               ROOT / "Makefile", ROOT / "infra" / "local" / "kafka" / "pom.xml"]  # fmt: skip
 ADDRESS = re.compile(
     r"https?://|(?<!no-emit-)(index-url|find-links)|trusted-host|<repositor", re.IGNORECASE
