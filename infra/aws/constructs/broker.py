@@ -81,10 +81,10 @@ class Broker(Construct):
         self._let(who, "topic", ["DescribeTopic"], list(self.topics))
         self._let(who, "group", ["DescribeGroup"], groups())
 
-    def let_publish(self, who: iam.IGrantable) -> None:
-        """An idempotent producer asks the cluster for its number."""
+    def let_publish(self, who: iam.IGrantable, names: Sequence[str] | None = None) -> None:
+        """To all topics, or to these. An idempotent producer asks the cluster for its number."""
         self._let(who, "cluster", ["Connect", "WriteDataIdempotently"], [""])
-        self._let(who, "topic", ["DescribeTopic", "WriteData"], list(self.topics))
+        self._let(who, "topic", ["DescribeTopic", "WriteData"], names or list(self.topics))
 
     def let_read(self, who: iam.IGrantable, names: Sequence[str], as_: Sequence[str]) -> None:
         """These topics, as these groups."""

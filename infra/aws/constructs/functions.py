@@ -57,7 +57,7 @@ class Functions(Construct):
             environment=dict(variables),
             role=self._role(function, inside=inside),
             log_group=log,
-            tracing=lambda_.Tracing.ACTIVE,
+            tracing=self._tracing(),
             vpc=self._network.vpc if inside else None,
             vpc_subnets=self._network.inside if inside else None,
             security_groups=[self._network.app] if inside else None,
@@ -65,6 +65,11 @@ class Functions(Construct):
         log.grant_write(made)
         self.all[function] = made
         return made
+
+    def _tracing(self) -> lambda_.Tracing:
+        """Lambda's own spans are worth their price beside ours, and alone they are not."""
+        traced = self._options.profile.trace_one_in > 0
+        return lambda_.Tracing.ACTIVE if traced else lambda_.Tracing.DISABLED
 
     def _role(self, function: str, *, inside: bool) -> iam.Role:
         """Not AWS's managed ones: they allow logs everywhere."""

@@ -18,11 +18,13 @@ from infra.aws.environment import COURIER, WORKER
 from infra.aws.options import Options
 from infra.aws.profiles import TASKS_POOL
 from infra.local.mapping import mapped
-from lamplighter.contracts.topics import mapping_group
+from lamplighter.contracts.topics import JOB_EVENTS, JOB_REQUESTS, mapping_group
 from lamplighter.domain.job import DEFAULT_POOL
 
 _PUBLISH: Final = frozenset({"submit", "watcher", "executor", WORKER, "recorder", "resolver"})
-_COUNT: Final = frozenset({"submit", "query", "watcher"})
+_COUNT: Final = frozenset({"query", "watcher"})
+# What tells of the canary; or asks for it, should the ledger leave just then.
+_OF_CANARY: Final = (JOB_EVENTS.name, JOB_REQUESTS.name)
 _RUN: Final = frozenset({"executor", WORKER})
 # An executor writes outcomes itself where the bus is away, and alerts as the recorder would.
 _ALERT: Final = frozenset({"executor", WORKER, "recorder"})
@@ -66,10 +68,7 @@ class Permissions(Construct):
         if function == COURIER:
             return
         self._database.let_connect(who)
-        if isinstance(self._bus, Broker):
-            self._grant_broker(self._bus, function, who)
-        elif function != "authorizer":
-            self._bus.let_use(who)
+        self._grant_bus(self._bus, function, who)
         if function == "query":
             self._allow(who, ["s3:GetObject"], [self._log_objects()])
         if function in _RUN:
@@ -92,23 +91,25 @@ class Permissions(Construct):
             # X-Ray's calls know no resource; Lambda's functions have this by being traced.
             self._allow(who, ["xray:PutTraceSegments"], ["*"])
 
-    def _grant_broker(self, broker: Broker, function: str, who: iam.IGrantable) -> None:
+    def _grant_bus(self, bus: Broker | Queues, function: str, who: iam.IGrantable) -> None:
         if function in _PUBLISH:
-            broker.let_publish(who)
+            bus.let_publish(who)
         if function in _COUNT:
-            broker.let_count(who)
+            bus.let_count(who)
         if function == "migrate":
-            broker.let_make_topics(who)
+            bus.let_make_topics(who)
+            bus.let_publish(who, _OF_CANARY)
         if function in READERS:
             read = mapped(function, DEFAULT_POOL)
             groups = [mapping_group(read.group, topic) for topic in read.topics]
-            broker.let_read(who, read.topics, groups)
-            broker.let_map(who)
+            bus.let_read(who, read.topics, groups)
+        if function in READERS and isinstance(bus, Broker):
+            bus.let_map(who)
             # The mapping looks the cluster up as the function that it calls.
-            self._allow(who, _LOOK_UP, [broker.arn])
+            self._allow(who, _LOOK_UP, [bus.arn])
         if function == WORKER:
             read = mapped("executor", TASKS_POOL)
-            broker.let_read(who, read.topics, [read.group])
+            bus.let_read(who, read.topics, [read.group])
 
     def _grant_targets(self, who: iam.IGrantable) -> None:
         """Only what the deployer named: a job's author must not reach all of an account."""

@@ -1,5 +1,7 @@
 """SQS as the bus: a queue for each topic of the contract, and one for what nobody could settle."""
 
+from collections.abc import Sequence
+
 from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
@@ -15,14 +17,15 @@ from lamplighter.contracts.topics import DEAD_LETTERS, all_topics
 from lamplighter.domain.job import DEFAULT_POOL
 from lamplighter.ports.bus import Topic
 
-_ACTIONS = [
-    "sqs:SendMessage",
+# What Lambda asks of the function that a mapping calls; and to give back what cannot be done now.
+_READ = [
     "sqs:ReceiveMessage",
     "sqs:DeleteMessage",
     "sqs:ChangeMessageVisibility",
     "sqs:GetQueueAttributes",
-    "sqs:GetQueueUrl",
 ]
+# A queue is found by its name.
+_FIND = "sqs:GetQueueUrl"
 
 
 class Queues(Construct):
@@ -43,10 +46,26 @@ class Queues(Construct):
             if topic.name != DEAD_LETTERS.name
         }
 
-    def let_use(self, who: iam.IGrantable) -> None:
-        """All of them: they are one bus, and everybody publishes."""
-        arns = [queue.queue_arn for queue in self.topics.values()]
-        iam.Grant.add_to_principal(grantee=who, actions=_ACTIONS, resource_arns=arns)
+    def let_publish(self, who: iam.IGrantable, names: Sequence[str] | None = None) -> None:
+        """To all of them, or to these."""
+        self._let(who, ["sqs:SendMessage", _FIND], names)
+
+    def let_count(self, who: iam.IGrantable) -> None:
+        self._let(who, ["sqs:GetQueueAttributes", _FIND])
+
+    def let_read(self, who: iam.IGrantable, names: Sequence[str], _as: Sequence[str]) -> None:
+        """These. There are no groups: whoever reads takes messages away."""
+        self._let(who, [*_READ, _FIND], names)
+
+    def let_make_topics(self, who: iam.IGrantable) -> None:
+        """Those that are missing: here none, and to see that takes no more."""
+        self._let(who, [_FIND])
+
+    def _let(
+        self, who: iam.IGrantable, actions: Sequence[str], names: Sequence[str] | None = None
+    ) -> None:
+        arns = [self.topics[name].queue_arn for name in names or self.topics]
+        iam.Grant.add_to_principal(grantee=who, actions=list(actions), resource_arns=arns)
 
     def _queue(self, topic: Topic, aside: sqs.DeadLetterQueue | None) -> sqs.Queue:
         return sqs.Queue(

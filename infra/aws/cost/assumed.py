@@ -63,7 +63,7 @@ WHY: Final[dict[str, str]] = {
     "record_seconds": "a call of the recorder",
     "record_seconds_per_event": "and each event in it",
     "asleep_seconds": "a watcher that finds that nothing is due",
-    "traced_calls": "X-Ray's own sample of calls, beside the traces of runs",
+    "traced_calls": "X-Ray's own sample of calls, beside the traces of runs, where there are any",
     "log_bytes_per_call": "Lambda's own lines, and ours",
     "log_bytes_per_request": "the access log, and ours",
     "log_bytes_per_run": "metrics; measured, docs/observability.md",

@@ -30,12 +30,13 @@ def called(profile: Profile, load: Load, assumed: Assumed) -> Mapping[str, float
     calls = [*_watching(profile, load, assumed), *_running(profile, load, assumed)]
     requests = _requests(load, assumed)
     bytes_ = sum(each.number for each in calls) * assumed.log_bytes_per_call
+    traced = assumed.traced_calls if profile.trace_one_in else 0.0
     bytes_ += requests * assumed.log_bytes_per_request + load.runs * assumed.log_bytes_per_run
     return {
         "lambda_time": sum(each.gb_seconds for each in calls),
         "lambda_calls": sum(each.number for each in calls) / 1e6,
         "http": requests / 1e6,
-        "traces": sum(each.number for each in calls) * assumed.traced_calls / 1e6,
+        "traces": sum(each.number for each in calls) * traced / 1e6,
         "logs": bytes_ / _GB,
     }
 

@@ -8,7 +8,7 @@ import pytest
 from infra.aws import assets
 from infra.aws.environment import UnknownSetting, checked
 from lamplighter import settings
-from tests.infra.aws.template import Template, environments, flat, listed
+from tests.infra.aws.template import Template, environments, flat, listed, references
 
 pytestmark = pytest.mark.xdist_group("aws")
 
@@ -114,7 +114,6 @@ def test_runtime_and_layers_are_what_the_wheels_are_for(template: Template) -> N
     for each in template.functions().values():
         assert (each["Runtime"], each["Architectures"]) == ("python3.13", ["arm64"])
         assert len(each["Layers"]) == 2
-        assert each["TracingConfig"] == {"Mode": "Active"}
 
 
 def test_time_is_enough_and_not_more_than_aws_gives(template: Template) -> None:
@@ -208,5 +207,50 @@ def test_publishers_may_publish_with_sqs(with_sqs: Template) -> None:
     queues = len(with_sqs.of_type("AWS::SQS::Queue"))
 
     for name in ("submit", "watcher", "executor", "recorder", "resolver"):
-        for action in ("sqs:SendMessage", "sqs:GetQueueUrl", "sqs:GetQueueAttributes"):
-            assert len(with_sqs.may(with_sqs.role_of(name), action)) == queues
+        for action in ("sqs:SendMessage", "sqs:GetQueueUrl"):
+            assert len(set(map(flat, with_sqs.may(with_sqs.role_of(name), action)))) == queues
+
+
+READING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
+
+
+def test_a_function_takes_messages_from_the_queues_of_its_mappings_alone(
+    with_sqs: Template,
+) -> None:
+    own: dict[str, set[str]] = {name: set() for name in with_sqs.functions()}
+    for mapping in with_sqs.properties("AWS::Lambda::EventSourceMapping"):
+        function = with_sqs.resources[next(references(mapping["FunctionName"]))]
+        name = function["Properties"]["Handler"].split(".")[1]
+        own[name].add(flat(mapping["EventSourceArn"]))
+
+    for name, queues in own.items():
+        for action in READING:
+            assert set(map(flat, with_sqs.may(with_sqs.role_of(name), action))) == queues, name
+
+
+def test_whoever_only_reads_may_count_messages_and_no_more(with_sqs: Template) -> None:
+    role = with_sqs.role_of("query")
+
+    assert with_sqs.may(role, "sqs:GetQueueAttributes")
+    for action in ("sqs:SendMessage", *READING):
+        assert not with_sqs.may(role, action)
+
+
+def test_migrate_publishes_what_tells_of_the_canary_and_nothing_else(template: Template) -> None:
+    action = "kafka-cluster:WriteData" if template.profile.broker else "sqs:SendMessage"
+
+    topics = template.may(template.role_of("migrate"), action)
+
+    assert len(topics) == 2
+    assert {"job-events", "job-requests"} == {
+        name for name in ("job-events", "job-requests", "job-runs", "dead-letters")
+        for topic in topics if name.replace("-", "") in flat(topic).replace("-", "")
+    }  # fmt: skip
+
+
+def test_lambda_traces_calls_where_runs_are_traced_and_nowhere_else(template: Template) -> None:
+    traced = template.profile.trace_one_in > 0
+
+    for name, each in template.functions().items():
+        assert each.get("TracingConfig") == ({"Mode": "Active"} if traced else None), name
+        assert bool(template.may(template.role_of(name), "xray:PutTraceSegments")) is traced
