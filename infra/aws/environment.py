@@ -44,6 +44,7 @@ def environment(function: str, options: Options, around: Surroundings) -> dict[s
         values |= _parts(options, around) | _sizes(function, options)
     if function in _BEHIND_THE_GATEWAY:
         values["jwt_tenant_claim"] = options.jwt_tenant_claim
+        values["jwt_default_tenant"] = options.jwt_default_tenant
     if function in _ASKED_FOR_COMMANDS:
         values["commands"] = "true" if options.commands and function != "executor" else "false"
     if function in _WITH_HANDLERS:

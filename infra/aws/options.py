@@ -48,6 +48,8 @@ class Options:
     jwt_audience: tuple[str, ...] = ()
     # Whose jobs a token is about; the settings have a default.
     jwt_tenant_claim: str | None = None
+    # Whose a token without it is; none: it is refused.
+    jwt_default_tenant: str | None = None
     zones: tuple[str, ...] = ("us-east-1a", "us-east-1b", "us-east-1c")
     nat: bool = False
     domain: str | None = None
@@ -86,6 +88,7 @@ def read(ask: Ask) -> Options:
         jwt_issuer=ask("issuer"),
         jwt_audience=_list(ask("audience")),
         jwt_tenant_claim=ask("tenant_claim"),
+        jwt_default_tenant=ask("default_tenant"),
         zones=_list(ask("zones")) or Options.zones,
         nat=_flag("nat", ask("nat"), default=False),
         domain=ask("domain"),

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from lamplighter.contracts.answers import shown_instant, shown_span
-from lamplighter.contracts.http import Response, answer_of, request_of
+from lamplighter.contracts.http import Response, TenantClaim, answer_of, request_of
+from lamplighter.contracts.http_errors import NoTenant
 from tests.functions.calling import recorded
 
 
@@ -29,13 +30,18 @@ def test_without_an_authorizer_everybody_is_the_default_tenant() -> None:
 def test_the_tenant_is_what_the_authorizer_says_of_whatever_kind_it_is() -> None:
     event = recorded("submit_jwt")
     assert request_of(event).tenant == "acme"
-    assert request_of(event, "sub").tenant == "robot"
-    assert request_of(event, "https://claims.example/tenant").tenant == "default"
-    event["requestContext"]["authorizer"]["jwt"]["claims"]["tenant"] = ["acme"]
-    assert request_of(event).tenant == "default"
-    event["requestContext"]["authorizer"] = {"jwt": {"claims": None}}
-    assert request_of(event).tenant == "default"
+    assert request_of(event, TenantClaim("sub")).tenant == "robot"
     assert request_of(recorded("submit_iam")).tenant == "default"
+
+
+@pytest.mark.parametrize("claims", [None, {}, {"tenant": ["acme"]}, {"tenant": ""}, {"sub": "me"}])
+def test_a_token_that_names_no_tenant_is_nobodys(claims: dict[str, Any] | None) -> None:
+    event = recorded("submit_jwt")
+    event["requestContext"]["authorizer"] = {"jwt": {"claims": claims}}
+
+    with pytest.raises(NoTenant, match="no claim 'tenant'"):
+        request_of(event)
+    assert request_of(event, TenantClaim("tenant", "shared")).tenant == "shared"
 
 
 def test_names_of_headers_are_read_in_any_case() -> None:

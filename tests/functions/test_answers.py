@@ -84,6 +84,23 @@ def test_a_tokens_claim_names_the_tenant_as_the_settings_say(
     assert world.call("GET", f"/jobs/{job_id}", tenant="acme").status == 404
 
 
+def test_a_token_without_a_tenant_is_refused_unless_the_settings_name_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wiring, "desk", lambda: world.desk)
+    monkeypatch.setenv("LAMPLIGHTER_JWT_TENANT_CLAIM", "org")
+    wiring.forget()
+    refused = read(submit.handler(recorded("submit_jwt"), None))
+    monkeypatch.setenv("LAMPLIGHTER_JWT_DEFAULT_TENANT", "shared")
+    wiring.forget()
+
+    accepted = read(submit.handler(recorded("submit_jwt"), None))
+
+    wiring.forget()
+    assert (refused.status, refused.error["code"]) == (403, "no_tenant")
+    assert world.call("GET", f"/jobs/{accepted.body['job_id']}", tenant="shared").status == 200
+
+
 def test_a_reader_only_looks(world: World) -> None:
     event = recorded("submit_authorized")
     asked = recorded("query") | {"rawPath": "/jobs"}

@@ -126,6 +126,8 @@ def chosen(chosen_assembly: Path, bundle: Path, handlers: Path) -> Template:
         "auth": "jwt",
         "issuer": "https://issuer.example/",
         "audience": "lamplighter",
+        "tenant_claim": "org",
+        "default_tenant": "shared",
         "nat": "true",
         "domain": "jobs.example.com",
         "certificate": "arn:aws:acm:eu-west-1:123456789012:certificate/1",

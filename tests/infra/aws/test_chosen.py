@@ -46,6 +46,13 @@ def test_any_issuer_of_tokens_will_do(chosen: Template) -> None:
     assert authorizer["JwtConfiguration"]["Issuer"] == "https://issuer.example/"
 
 
+def test_whoever_asks_is_told_whose_a_token_is(chosen: Template) -> None:
+    for name in ("submit", "query"):
+        told = chosen.variables(name)
+        assert told["LAMPLIGHTER_JWT_TENANT_CLAIM"] == "org"
+        assert told["LAMPLIGHTER_JWT_DEFAULT_TENANT"] == "shared"
+
+
 def test_only_named_targets_may_be_called(chosen: Template) -> None:
     definition, _, _ = chosen.options.targets
     assert chosen.may(chosen.role_of("executor"), "ecs:RunTask") == [definition]

@@ -18,6 +18,7 @@ NOT_ON_AWS = {
     "url": "for the command line",
     "api_key": "for the command line",
     "jwt_tenant_claim": "the deployer's, when it is not `tenant`",
+    "jwt_default_tenant": "the deployer's, when tokens need not name one",
     "shares": "the default is the seeds'",
     "default_target": "the default",
     "handler_modules": "the deployer's own, when there are any",

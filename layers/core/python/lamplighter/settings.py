@@ -111,6 +111,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     jwt_tenant_claim: Annotated[
         str, Meta(min_length=1, description="Claim of a token that names its tenant.")
     ] = "tenant"
+    jwt_default_tenant: (
+        Annotated[
+            str,
+            Meta(min_length=1, description="Tenant of tokens without it; unset: they are refused."),
+        ]
+        | None
+    ) = None
     log_level: Annotated[LogLevel, Meta(description="debug, info, warning or error.")] = (
         LogLevel.INFO
     )

@@ -10,7 +10,12 @@ from uuid import UUID
 import msgspec
 
 from lamplighter.contracts.http_checks import BODY_BYTES
-from lamplighter.contracts.http_errors import BodyTooLarge, MalformedRequest, NotJson
+from lamplighter.contracts.http_errors import (
+    BodyTooLarge,
+    MalformedRequest,
+    NoTenant,
+    NotJson,
+)
 from lamplighter.domain.errors import JobNotFound, RunNotFound
 from lamplighter.domain.job import DEFAULT_TENANT
 
@@ -52,6 +57,16 @@ class _Event(msgspec.Struct, rename="camel"):
     query_string_parameters: dict[str, str] | None = None
     body: str | None = None
     is_base64_encoded: bool = False
+
+
+class TenantClaim(msgspec.Struct, frozen=True):
+    """Which claim of a token names its tenant, and whose it is without; None: nobody's."""
+
+    name: str = TENANT
+    otherwise: str | None = None
+
+
+OF_TENANT: Final = TenantClaim()
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -97,7 +112,7 @@ class Response(msgspec.Struct, frozen=True):
     headers: Mapping[str, str] = {}
 
 
-def request_of(event: Mapping[str, Any], tenant_claim: str = TENANT) -> Request:
+def request_of(event: Mapping[str, Any], claim: TenantClaim = OF_TENANT) -> Request:
     """Read an event. Whatever the authorizer says of the tenant is believed, nothing else is."""
     read = msgspec.convert(event, _Event)
     context = read.request_context
@@ -107,7 +122,7 @@ def request_of(event: Mapping[str, Any], tenant_claim: str = TENANT) -> Request:
         headers={name.lower(): value for name, value in read.headers.items()},
         query=read.query_string_parameters or {},
         body=_body(read),
-        tenant=_tenant(context.authorizer, tenant_claim),
+        tenant=_tenant(context.authorizer, claim),
         role=_said(context.authorizer.lambda_, "role") if context.authorizer else None,
         request_id=context.request_id,
     )
@@ -121,11 +136,23 @@ def _path(raw: str, stage: str) -> str:
     return path.encode(errors="replace").decode().rstrip("/") or "/"
 
 
-def _tenant(authorizer: _Authorizer | None, claim: str) -> str:
+def _tenant(authorizer: _Authorizer | None, claim: TenantClaim) -> str:
     if authorizer is None:
         return DEFAULT_TENANT
-    claims = authorizer.jwt.claims if authorizer.jwt else None
-    return _said(authorizer.lambda_, TENANT) or _said(claims, claim) or DEFAULT_TENANT
+    if authorizer.jwt is not None:
+        return _of_token(authorizer.jwt, claim)
+    return _said(authorizer.lambda_, TENANT) or DEFAULT_TENANT
+
+
+def _of_token(jwt: _Jwt, claim: TenantClaim) -> str:
+    """One that says nothing is nobody's: an issuer may have let in more people than we have."""
+    tenant = _said(jwt.claims, claim.name) or claim.otherwise
+    if tenant is None:
+        raise NoTenant(
+            f"This token does not say whose jobs it is about: it has no claim {claim.name!r}, a"
+            " text. Ask its issuer for one, or whoever deploys for LAMPLIGHTER_JWT_DEFAULT_TENANT."
+        )
+    return tenant
 
 
 def _said(context: Mapping[str, Any] | None, name: str) -> str | None:

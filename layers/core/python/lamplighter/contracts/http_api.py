@@ -9,7 +9,14 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from lamplighter.contracts.http import TENANT, Request, Response, answer_of, request_of
+from lamplighter.contracts.http import (
+    OF_TENANT,
+    Request,
+    Response,
+    TenantClaim,
+    answer_of,
+    request_of,
+)
 from lamplighter.contracts.http_errors import (
     INTERNAL,
     MethodNotAllowed,
@@ -55,7 +62,7 @@ class Api(Generic[D]):
         self,
         event: Mapping[str, Any],
         desk: Callable[[], D],
-        tenant_claim: Callable[[], str] = lambda: TENANT,
+        tenant_claim: Callable[[], TenantClaim] = lambda: OF_TENANT,
     ) -> dict[str, Any]:
         """Never raises: a request that broke us is answered too, and says nothing of how."""
         began = time.perf_counter()
@@ -72,7 +79,7 @@ class Api(Generic[D]):
         event: Mapping[str, Any],
         desk: Callable[[], D],
         told: dict[str, Any],
-        tenant_claim: Callable[[], str],
+        tenant_claim: Callable[[], TenantClaim],
     ) -> Response:
         told["gateway_request_id"] = _request_id(event)
         request = request_of(event, tenant_claim())

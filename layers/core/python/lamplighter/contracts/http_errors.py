@@ -53,6 +53,10 @@ class RoleTooLow(LamplighterError):
     """The key is good, but not for this."""
 
 
+class NoTenant(LamplighterError):
+    """The token is good, but does not say whose jobs it is about."""
+
+
 class NoSuchRoute(LamplighterError):
     """Nothing lives at this path. docs/api.md lists what does."""
 
@@ -68,6 +72,7 @@ class MethodNotAllowed(LamplighterError):
 STATUS_OF: Final[Mapping[type[LamplighterError], HTTPStatus]] = {
     MalformedRequest: HTTPStatus.BAD_REQUEST,
     RoleTooLow: HTTPStatus.FORBIDDEN,
+    NoTenant: HTTPStatus.FORBIDDEN,
     NoSuchRoute: HTTPStatus.NOT_FOUND,
     JobNotFound: HTTPStatus.NOT_FOUND,
     RunNotFound: HTTPStatus.NOT_FOUND,

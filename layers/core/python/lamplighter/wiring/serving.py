@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from lamplighter.contracts.http import TenantClaim
 from lamplighter.domain.run import Due
 from lamplighter.domain.target import parse_but_commands, parse_target
 from lamplighter.stages.capacity import probe
@@ -47,9 +48,9 @@ def keyring() -> "Keyring":
     return Keyring(api_keys(), cache() if settings().valkey_url else None)
 
 
-def tenant_claim() -> str:
+def tenant_claim() -> TenantClaim:
     """Asked for by each request: a setting that is wrong is then told as any other."""
-    return settings().jwt_tenant_claim
+    return TenantClaim(settings().jwt_tenant_claim, settings().jwt_default_tenant)
 
 
 @once
