@@ -78,6 +78,13 @@ def test_a_mistake_stops_the_start_and_names_the_fix(
     assert "pass" not in str(refused.value)
 
 
+@pytest.mark.parametrize("shown", ["lamp_" + "a" * 43, "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln"])
+def test_what_the_api_asks_for_is_a_key_or_a_token(shown: str) -> None:
+    assert load({"LAMPLIGHTER_API_KEY": shown}).api_key == shown
+    with pytest.raises(InvalidSettings, match="LAMPLIGHTER_API_KEY"):
+        load({"LAMPLIGHTER_API_KEY": f"Bearer {shown}"})
+
+
 def test_settings_can_be_logged() -> None:
     settings = load({"LAMPLIGHTER_DATABASE_URL": "postgresql://me:pass@host/db"})
 

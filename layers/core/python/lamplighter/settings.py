@@ -106,7 +106,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         | None
     ) = None
     api_key: (
-        Annotated[str, _secret_url("^lamp_", "What the command line shows to the API.")] | None
+        Annotated[
+            str,
+            # A JWT begins with `{"` in base64.
+            _secret_url("^(lamp_|eyJ)", "What the command line shows to the API: a key or token."),
+        ]
+        | None
     ) = None
     jwt_tenant_claim: Annotated[
         str, Meta(min_length=1, description="Claim of a token that names its tenant.")
