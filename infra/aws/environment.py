@@ -115,6 +115,8 @@ def _outside(options: Options, around: Surroundings) -> dict[str, str | None]:
         "courier_function": around.courier,
         "alert_sns_topic": around.alerts,
         "secrets": "aws",
+        # Each cell has its own, and its roles read no other's.
+        "secrets_prefix": options.stack_name,
         "webhook_secret": _named(options.webhook_secret),
         "pagerduty_routing_key": _named(options.pagerduty_secret),
     }

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
+import boto3
 import pytest
+from moto import mock_aws
 from psycopg.conninfo import conninfo_to_dict
 
 from lamplighter import wiring
@@ -62,3 +64,16 @@ def test_without_a_region_nobody_signs(environment: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(InvalidSettings, match="AWS_REGION is not set"):
         wiring.database()
+
+
+@mock_aws
+def test_a_cells_secrets_are_under_its_own_prefix(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    environment.setenv("LAMPLIGHTER_SECRETS", "aws")
+    environment.setenv("LAMPLIGHTER_SECRETS_PREFIX", "lamplighter-second")
+    wiring.forget()
+    store = boto3.client("secretsmanager", region_name="eu-west-1")
+    for cell in ("lamplighter", "lamplighter-second"):
+        store.create_secret(Name=f"{cell}/acme/token", SecretString=f"of {cell}")
+
+    assert wiring.secrets().resolve("acme", "token") == "of lamplighter-second"

@@ -63,11 +63,13 @@ def accept(stack: Stack, options: Options) -> None:
 
 
 def _of_role(logs: str, options: Options) -> dict[str, str]:
-    secrets = "arn:<AWS::Partition>:secretsmanager:{}:<AWS::AccountId>:secret:lamplighter/*"
+    secrets = "arn:<AWS::Partition>:secretsmanager:{}:<AWS::AccountId>:secret:{}/*"
     return {
         _WILDCARD.format("*"): _INTERFACES,
         _WILDCARD.format(f"<{logs}.Arn>/logs/*"): "a run's log is named by the run",
-        _WILDCARD.format(secrets.format(options.region)): "a tenant's secrets are named by tenants",
+        _WILDCARD.format(
+            secrets.format(options.region, options.stack_name)
+        ): "a tenant's secrets are named by tenants",
     }
 
 

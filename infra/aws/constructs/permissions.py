@@ -81,7 +81,7 @@ class Permissions(Construct):
             self._allow(who, ["sns:Publish"], [self._storage.alerts.topic_arn])
             # The topic is encrypted, and whoever publishes needs its key.
             self._allow(who, ["kms:Decrypt", "kms:GenerateDataKey"], [self._storage.key.key_arn])
-            self._grant_secrets(who)
+            self._grant_secrets(function, who)
 
     def _grant_own_task(self, who: iam.IGrantable) -> None:
         # So that scaling in takes none that works.
@@ -132,15 +132,17 @@ class Permissions(Construct):
         # Listing knows no task as its resource; the condition says which cluster's.
         self._allow(who, ["ecs:ListTasks"], ["*"], {"ArnEquals": {"ecs:cluster": cluster}})
 
-    def _grant_secrets(self, who: iam.IGrantable) -> None:
+    def _grant_secrets(self, function: str, who: iam.IGrantable) -> None:
         options = self._options
         if not options.profile.network.secrets:
             return
-        names = ["lamplighter/*"]  # of the tenants: `lamplighter/<tenant>/<name>`
         # AWS puts six characters of its own behind a name.
-        names += [f"{each}-??????" for each in _by_name(options)]
-        arns = [self._secret(name) for name in names]
-        self._allow(who, ["secretsmanager:GetSecretValue"], arns + _by_arn(options))
+        names = [f"{each}-??????" for each in _by_name(options)]
+        if function in _RUN:
+            names.append(f"{options.stack_name}/*")  # of this cell's tenants: `<tenant>/<name>`
+        arns = [self._secret(name) for name in names] + _by_arn(options)
+        if arns:
+            self._allow(who, ["secretsmanager:GetSecretValue"], arns)
 
     def _secret(self, name: str) -> str:
         arn = Stack.of(self).format_arn(service="secretsmanager", resource=f"secret:{name}")

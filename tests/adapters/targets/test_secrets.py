@@ -47,7 +47,7 @@ def test_no_link_leads_out_of_the_folder(tmp_path: Path) -> None:
 def test_a_managed_secret_is_fetched_once_in_a_while(manager: Any) -> None:
     manager.create_secret(Name="lamplighter/acme/token", SecretString="one")
     clock = [0.0]
-    kept = ManagedSecrets(KeptSecrets(Clients("us-east-1"), lambda: clock[0]))
+    kept = ManagedSecrets(KeptSecrets(Clients("us-east-1"), lambda: clock[0]), "lamplighter")
 
     assert kept.resolve("acme", "token") == "one"
     manager.put_secret_value(SecretId="lamplighter/acme/token", SecretString="two")
@@ -58,7 +58,7 @@ def test_a_managed_secret_is_fetched_once_in_a_while(manager: Any) -> None:
 
 def test_a_managed_secret_that_is_missing_or_binary_is_said_so(manager: Any) -> None:
     manager.create_secret(Name="lamplighter/acme/binary", SecretBinary=b"\x00")
-    kept = ManagedSecrets(KeptSecrets(Clients("us-east-1")))
+    kept = ManagedSecrets(KeptSecrets(Clients("us-east-1")), "lamplighter")
 
     with pytest.raises(SecretUnavailable, match="ResourceNotFoundException"):
         kept.resolve("acme", "missing")

@@ -81,6 +81,31 @@ def test_a_secret_is_named_and_not_told(chosen: Template) -> None:
     assert [arn for arn in arns if flat(arn).endswith(":secret:lamplighter-webhooks-??????")]
 
 
+def _readable(template: Template, function: str) -> set[str]:
+    """By name, of the secrets that a function may read."""
+    arns = template.may(template.role_of(function), "secretsmanager:GetSecretValue")
+    return {flat(arn).partition(":secret:")[2] for arn in arns}
+
+
+def test_a_cell_reads_the_secrets_of_its_own_tenants(
+    chosen: Template, templates: dict[str, Template]
+) -> None:
+    second, first = _readable(chosen, "executor"), _readable(templates["standard"], "executor")
+
+    assert second == {"lamplighter-second/*", "lamplighter-webhooks-??????"}
+    assert first == {"lamplighter/*"}
+    for each, prefix in ((chosen, "lamplighter-second"), (templates["standard"], "lamplighter")):
+        for name in ("executor", "worker"):
+            assert environments(each)[name]["LAMPLIGHTER_SECRETS_PREFIX"] == prefix
+
+
+def test_whoever_only_tells_of_ends_reads_no_tenants_secrets(
+    chosen: Template, templates: dict[str, Template]
+) -> None:
+    assert _readable(chosen, "recorder") == {"lamplighter-webhooks-??????"}
+    assert _readable(templates["standard"], "recorder") == set()
+
+
 def test_a_second_cell_is_a_second_stack(chosen: Template) -> None:
     assert chosen.options.stack_name == "lamplighter-second"
     assert chosen.variables("submit")["LAMPLIGHTER_CELL"] == "second"

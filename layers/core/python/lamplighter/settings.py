@@ -183,6 +183,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     secrets: Annotated[
         Secrets, Meta(description="Where targets' secrets are: folder (in data_dir) or aws.")
     ] = Secrets.FOLDER
+    secrets_prefix: Annotated[
+        str,
+        Meta(
+            pattern=r"^[A-Za-z0-9_.-]{1,64}$",
+            description="Targets' secrets are PREFIX/TENANT/NAME, where they are in aws.",
+        ),
+    ] = "lamplighter"
     alert_sns_topic: (
         Annotated[str, Meta(description="SNS topic that is told when a critical job fails.")] | None
     ) = None

@@ -19,7 +19,7 @@ def secrets() -> Secrets:
     from lamplighter.adapters.targets.secrets import FolderSecrets, ManagedSecrets
 
     if settings().secrets is SecretsKind.AWS:
-        return ManagedSecrets(kept_secrets())
+        return ManagedSecrets(kept_secrets(), settings().secrets_prefix)
     return FolderSecrets(Path(settings().data_dir) / "secrets")
 
 

@@ -27,7 +27,7 @@ class FolderSecrets:
 class ManagedSecrets:
     """`<prefix>/<tenant>/<name>` in AWS Secrets Manager, kept for a few minutes."""
 
-    def __init__(self, kept: KeptSecrets, prefix: str = "lamplighter") -> None:
+    def __init__(self, kept: KeptSecrets, prefix: str) -> None:
         self._kept = kept
         self._prefix = prefix
 
