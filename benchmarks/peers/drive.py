@@ -25,7 +25,6 @@ from infra.local.postgres import Postgres
 from infra.local.valkey import Valkey
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
-WARM_UP: Final = 1_000
 WARM_UP_SECONDS: Final = 60.0
 # Between the last job that was enqueued and the first that is due. River looks for what is due
 # every five seconds, five seconds ahead.
@@ -34,7 +33,7 @@ SETTLE_SECONDS: Final = 6.0
 LATEST_SECONDS: Final = 4.0
 HERD_SECONDS: Final = 180.0
 CALL_SECONDS: Final = 300.0
-_UNHURRIED: Final = 1.5
+_UNHURRIED: Final = 2.0
 
 
 class Start(NamedTuple):
@@ -53,6 +52,8 @@ class Trial:
         self._marks.touch()
         self._log.touch()
         self._told = {**os.environ, URL: url, MARKS: str(self._marks), "PYTHONPATH": str(ROOT)}
+        self._start, self._pace = 0.0, 0.0
+        self._warmed = 0
         self.call("prepare")
 
     def call(self, *arguments: object) -> str:
@@ -76,7 +77,7 @@ class Trial:
             crew = [Child(command, log=self._log, lock=lock) for _ in range(self._peer.workers)]
             try:
                 self._crew = crew
-                self._pace = self._warm_up()
+                self._warm_up()
                 yield
             finally:
                 for each in crew:
@@ -84,13 +85,13 @@ class Trial:
 
     def wave(self, jobs: int, rate: int, patience: float) -> list[Start]:
         """What had begun so long after the last instant, if not all; else when all has ended."""
-        ahead = _UNHURRIED * self._pace * jobs + SETTLE_SECONDS
+        ahead = _UNHURRIED * (self._start + self._pace * jobs) + SETTLE_SECONDS
         first = float(int(time.time() + ahead) + 1)
         self.call("enqueue", first, rate, jobs)
         if time.time() >= first:
             raise RuntimeError("enqueuing took longer than expected: is the machine busy?")
         last = first + (jobs - 1) / rate if rate else first
-        while self._count() < WARM_UP + jobs and time.time() < last + patience:
+        while self._count() < self._warmed + jobs and time.time() < last + patience:
             self._look()
         return [start for start in self._starts() if start.due >= first]
 
@@ -99,18 +100,24 @@ class Trial:
         until(lambda: self._left() == 0, "all jobs have ended", patience, look=0.02)
         return time.time()
 
-    def _warm_up(self) -> float:
-        """How long it takes to enqueue a job, in seconds, the program's own start included."""
-        began = time.time()
-        self.call("enqueue", began, 0, WARM_UP)
-        pace = (time.time() - began) / WARM_UP
+    def _warm_up(self) -> None:
+        """Finds, too, how long its program takes to start and then to enqueue a job."""
+        jobs = max(1, min(number("BENCH_WARM_UP"), self._peer.most // 5))
+        self._start = self._enqueue_now(1)
+        self._pace = max(0.0, self._enqueue_now(jobs) - self._start) / jobs
+        self._warmed = 1 + jobs
         end = time.time() + WARM_UP_SECONDS
-        while self._count() < WARM_UP:
+        while self._count() < self._warmed:
             self._look()
             if time.time() > end:
                 raise RuntimeError(f"it does not work: {gist(self._log.read_text())}")
         self.ended(WARM_UP_SECONDS)
-        return pace
+
+    def _enqueue_now(self, jobs: int) -> float:
+        """How long it took."""
+        began = time.time()
+        self.call("enqueue", began, 0, jobs)
+        return time.time() - began
 
     def _look(self) -> None:
         if not all(each.running() for each in self._crew):

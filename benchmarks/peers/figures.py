@@ -51,13 +51,14 @@ def highest(rates: Sequence[int], p99_at: Callable[[int], float]) -> Steady:
 
 
 def rows(every: Sequence[Figures], ours: Figures | None) -> list[Row]:
-    """Figure by figure, so that they stand side by side. The ratio: ours to each."""
+    """Figure by figure, so that they stand side by side. The ratio: ours to each of the others."""
     sizes = sorted({size for each in every for size in each.herds})
+    pairs = [(each, None if each is ours else ours) for each in every]
     return [
-        *(_herd(size, each, ours) for size in sizes for each in every if size in each.herds),
-        *(_steady(each, ours) for each in every),
-        *(_one_by_one(each, ours) for each in every),
-        *(_batches(each, ours) for each in every),
+        *(_herd(size, *pair) for size in sizes for pair in pairs if size in pair[0].herds),
+        *(_steady(*pair) for pair in pairs),
+        *(_one_by_one(*pair) for pair in pairs),
+        *(_batches(*pair) for pair in pairs),
     ]
 
 

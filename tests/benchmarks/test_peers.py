@@ -5,12 +5,21 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import report
 from benchmarks.peers import compare, drive, environments, figures
 from benchmarks.peers.figures import Figures, Herd, Steady, highest, worth_trying
 from benchmarks.peers.protocol import due_times
 from benchmarks.peers.table import PEERS, Peer
 from benchmarks.registry import BENCHMARKS, selection
 from benchmarks.sizes import SIZES
+
+
+@pytest.fixture(autouse=True)
+def pictures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """What a test draws is not the newest result."""
+    folder = tmp_path / "results"
+    monkeypatch.setattr(report, "RESULTS", folder)
+    return folder
 
 
 def test_the_registry_knows_it_and_a_selection_does_without() -> None:
@@ -111,6 +120,7 @@ def test_rows_stand_figure_by_figure_with_the_ratio_of_ours_to_each() -> None:
         "none of the rates held: p99 without end"
     )
     assert "ratio" not in rows["steady, p99 below 2 s: slow"]
+    assert "ratio" not in rows["herd of 5: ours"]
     assert rows["submit one by one: slow"]["ratio"] == 4.0
     assert rows["submit in batches of 1,000: slow"]["note"] == "it has no such way"
 
