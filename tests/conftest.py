@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from infra.local.kafka.server import QUICK_JVM, Kafka
+from infra.local.kafka.server import Kafka
 from infra.local.postgres import Postgres
 from infra.local.tools import NEEDED_BY, Verdict, judge, missing
 from infra.local.valkey import Valkey
@@ -57,7 +57,7 @@ def valkey_server() -> Iterator[Valkey]:
 
 @pytest.fixture(scope="session")
 def kafka_server() -> Iterator[Kafka]:
-    with _folder() as made, Kafka(made, jvm=QUICK_JVM) as server:
+    with _folder() as made, Kafka(made) as server:
         yield server
 
 

@@ -21,7 +21,7 @@ import msgspec
 from infra.local.lambdas import Context
 from lamplighter import wiring
 from lamplighter.contracts.dead_letters import dead_letter
-from lamplighter.contracts.msk import encode_event, settle
+from lamplighter.contracts.msk import event_of, settle
 from lamplighter.contracts.topics import (
     DEPENDENCY_EVENTS,
     JOB_EVENTS,
@@ -159,16 +159,14 @@ class Mapping:
         return [record], []
 
     def _invoke(self, records: Sequence[Record]) -> object:
-        # Through JSON, as on AWS: a handler sees nothing that would not arrive there.
-        event = msgspec.json.decode(encode_event(records))
-        return self._handler(event, Context(self._mapped.function))
+        return self._handler(event_of(records), Context(self._mapped.function))
 
 
 def mapped(function: str, pool: str) -> Mapped:
     """What each function reads; the same on AWS (infra/aws)."""
     if function == "executor":
         topics = tuple(topic.name for topic in job_runs_topics(pool))
-        return Mapped(function, executor_group(pool), topics, apart=True)
+        return Mapped(function, executor_group(pool), topics, batch=2_000, apart=True)
     topics = {
         "recorder": (JOB_EVENTS.name, JOB_REQUESTS.name, WORKER_EVENTS.name),
         "resolver": (DEPENDENCY_EVENTS.name,),

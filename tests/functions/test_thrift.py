@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import msgspec
 import psycopg
 import pytest
 
@@ -27,7 +26,7 @@ from lamplighter.adapters.valkey.client import Client
 from lamplighter.adapters.valkey.leases import ValkeyLeases
 from lamplighter.adapters.valkey.queue import ValkeyQueue
 from lamplighter.adapters.valkey.rest import ValkeyRest
-from lamplighter.contracts.msk import encode_event
+from lamplighter.contracts.msk import event_of
 from lamplighter.contracts.topics import JOB_EVENTS, WORKER_EVENTS, job_runs_topics
 from lamplighter.domain.job import Job
 from lamplighter.domain.policy import ScheduleType
@@ -122,7 +121,7 @@ def deliver(group: str, topics: list[str], to: Callable[..., Any]) -> int:
     consumer = wiring.bus().consumer(group, topics)
     records = consumer.poll(100, 5.0)
     if records:
-        to(msgspec.json.decode(encode_event(records)), Context(group))
+        to(event_of(records), Context(group))
     consumer.commit(records)
     consumer.close()
     return len(records)

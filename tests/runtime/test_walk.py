@@ -19,7 +19,7 @@ from infra.local.mapping import Mapped
 from infra.local.postgres import Postgres
 from infra.local.valkey import Valkey
 from lamplighter.contracts.dead_letters import DeadLetter, read_dead_letter
-from lamplighter.contracts.msk import encode_event, settle
+from lamplighter.contracts.msk import event_of, settle
 from lamplighter.contracts.topics import (
     DEAD_LETTERS,
     DEPENDENCY_EVENTS,
@@ -174,7 +174,7 @@ def test_of_a_batch_that_finds_no_room_the_rest_comes_again(cell: Cell, start: S
 
     left = []
     while batch:
-        answer = narrow.invoke(json.loads(encode_event(batch)))
+        answer = narrow.invoke(event_of(batch))
         batch = settle(batch, answer).again
         left.append(len(batch))
 
@@ -197,7 +197,7 @@ def test_an_executor_runs_the_handlers_of_its_deployer(
     target = {"type": "python", "handler": "shop.bill"}
     job = submitted(cell, pool="narrow", target=target, payload=[1, 2])
 
-    executor.invoke(json.loads(encode_event(records_of(cell, "narrow", 1))))
+    executor.invoke(event_of(records_of(cell, "narrow", 1)))
 
     (run,) = until(has_succeeded(cell, job))
     assert cell.ask("GET", f"/runs/{run['run_id']}")["result"] == {"sum": 3}

@@ -1,6 +1,5 @@
 """One message breaks its function: it alone is tried again, and put aside in the end."""
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 
 from lamplighter.contracts.batch import Batch, read_batch
 from lamplighter.contracts.dead_letters import read_dead_letter
-from lamplighter.contracts.msk import encode_event
+from lamplighter.contracts.msk import event_of
 from lamplighter.ports.bus import BusUnavailable, Message, Record
 from lamplighter.stages.spare import TRIES, Spare
 from tests.contracts.test_sqs import delivered
@@ -93,5 +92,5 @@ def test_kafka_s_mapping_halves_by_itself() -> None:
         Record("job-events", 0, n, None, each, 0) for n, each in enumerate([b"a", b"poison"])
     ]
     with pytest.raises(RuntimeError):
-        function.spared(json.loads(encode_event(records)), "context")
+        function.spared(event_of(records), "context")
     assert function.calls == 1

@@ -13,7 +13,7 @@ from functions.submit.handler import handler as submit
 from functions.watcher.handler import handler as watcher
 from infra.local.lambdas import Context
 from lamplighter import wiring
-from lamplighter.contracts.msk import encode_event
+from lamplighter.contracts.msk import event_of
 from lamplighter.contracts.topics import (
     DEPENDENCY_EVENTS,
     JOB_EVENTS,
@@ -71,7 +71,7 @@ class Cell:
     def _deliver(self, consumer: Any, handler: Any) -> bool:
         records = consumer.poll(100, 0.05)
         if records:
-            answer = handler(json.loads(encode_event(records)), Context("function"))
+            answer = handler(event_of(records), Context("function"))
             assert answer == {"batchItemFailures": []}
             consumer.commit(records)
         return bool(records)

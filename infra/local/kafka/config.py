@@ -20,6 +20,9 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "share.coordinator.state.topic.min.isr": "1",
     "share.coordinator.state.topic.num.partitions": "4",
     "group.initial.rebalance.delay.ms": "0",
+    # For a machine of a few cores: eleven threads take twice as long, waking one another.
+    "num.network.threads": "1",
+    "num.io.threads": "2",
     # After a crash the node must wait until its former self counts as dead; by default 9 s.
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",

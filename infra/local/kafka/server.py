@@ -21,7 +21,8 @@ from infra.local.service import HOST, Service, free_port
 from infra.local.tools import JAVA, missing
 
 HEAP: Final = "512m"
-# Half the processor time until ready, for less throughput later: for tools and for tests.
+# Half the processor time until ready. The second compiler takes as much as all the rest of the broker
+# while it learns, for a minute and more, and gains little where every request is a system call.
 QUICK_JVM: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
@@ -37,11 +38,9 @@ class Kafka(Service):
         folder: Path,
         *,
         settings: Mapping[str, str] | None = None,
-        jvm: Sequence[str] = (),
         port: int = 0,
     ) -> None:
         super().__init__(folder, port=port)
-        self._jvm = jvm
         self.settings = dict(settings or {})
         self._data = self.folder / "data"
         self._properties = self.folder / "server.properties"
@@ -69,7 +68,7 @@ class Kafka(Service):
 
     def command(self) -> Command:
         """The broker. SIGTERM lets it close its segments, so that the next start is quick."""
-        return self._java([f"-Xmx{HEAP}", *self._jvm], "kafka.Kafka", str(self._properties))
+        return self._java([f"-Xmx{HEAP}", *QUICK_JVM], "kafka.Kafka", str(self._properties))
 
     def ready(self) -> bool:
         """It lists its topics. The socket is tried first: the client library retries noisily."""

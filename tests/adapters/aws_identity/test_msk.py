@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from infra.local.kafka.server import QUICK_JVM, Kafka
+from infra.local.kafka.server import Kafka
 from infra.local.service import HOST, free_port
 from lamplighter.adapters.aws_identity.msk import MskTokens
 from lamplighter.adapters.kafka import admin
@@ -31,7 +31,7 @@ class GuardedKafka(Kafka):
     """With a second door, which asks for tokens over TLS. Those are not signed, but they end."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, jvm=QUICK_JVM)
+        super().__init__(folder)
         self.authority = certify(folder / "tls")
         self.door = free_port()
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from infra.local.kafka.server import QUICK_JVM, Kafka
+from infra.local.kafka.server import Kafka
 from infra.local.valkey import Valkey
 from lamplighter.ports.bus import Bus
 from tests.adapters.bus.brokers import ALL, Broker, Memory, Served, Sqs
@@ -18,7 +18,7 @@ from tests.conftest import _folder
 @pytest.fixture(scope="session")
 def own_kafka() -> Iterator[Served]:
     settings = {"group.min.session.timeout.ms": "500"}
-    with _folder() as made, Kafka(made, settings=settings, jvm=QUICK_JVM) as server:
+    with _folder() as made, Kafka(made, settings=settings) as server:
         yield Served("kafka", server)
 
 

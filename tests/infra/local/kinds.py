@@ -15,7 +15,7 @@ import valkey
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from infra.local.kafka.server import QUICK_JVM, Kafka
+from infra.local.kafka.server import Kafka
 from infra.local.postgres import Postgres
 from infra.local.service import Service
 from infra.local.valkey import Valkey
@@ -89,7 +89,7 @@ KINDS = {
         read=_read_valkey,
     ),
     "kafka": Kind(
-        make=lambda folder: Kafka(folder, jvm=QUICK_JVM),
+        make=lambda folder: Kafka(folder),
         make_broken=lambda folder: Kafka(folder, settings={"num.partitions": "several"}),
         complaint="Invalid value several for configuration num.partitions",
         write=_write_kafka,

@@ -4,8 +4,9 @@ Every function that reads a topic gets this shape, whatever the bus: on AWS from
 machine from a reader that stands in for it. So both directions live here.
 """
 
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -15,7 +16,7 @@ T = TypeVar("T")
 
 
 class _Record(msgspec.Struct, gc=False, rename="camel"):
-    """As AWS writes it. msgspec reads and writes `bytes` as base64 by itself."""
+    """As AWS writes it. msgspec reads `bytes` from base64 by itself."""
 
     topic: str
     partition: int
@@ -54,27 +55,34 @@ class Settlement(msgspec.Struct, frozen=True):
     again: list[Record]
 
 
-_EVENT: Final = msgspec.json.Encoder()
+def event_of(records: Iterable[Record], *, arn: str = "", servers: str = "") -> dict[str, Any]:
+    """The event for these records. Their order within a partition is kept.
 
-
-def encode_event(records: Iterable[Record], *, arn: str = "", servers: str = "") -> bytes:
-    """The event for these records, as JSON. Their order within a partition is kept."""
-    by_place: dict[str, list[_Record]] = {}
+    Made of what JSON has, so that a handler which is given it sees what it would see on AWS; by
+    hand, since that costs half of writing it as JSON and reading that again.
+    """
+    by_place: dict[str, list[dict[str, Any]]] = {}
     for each in records:
         by_place.setdefault(f"{each.topic}-{each.partition}", []).append(_to_wire(each))
-    return _EVENT.encode(_Event(by_place, event_source_arn=arn, bootstrap_servers=servers))
+    return {
+        "eventSource": "aws:kafka",
+        "eventSourceArn": arn,
+        "bootstrapServers": servers,
+        "records": by_place,
+    }
 
 
-def _to_wire(record: Record) -> _Record:
-    return _Record(
-        record.topic,
-        record.partition,
-        record.offset,
-        record.timestamp_ms,
-        key=record.key,
-        value=record.value,
-        headers=[{name: _numbers(value)} for name, value in record.headers],
-    )
+def _to_wire(record: Record) -> dict[str, Any]:
+    return {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp_ms,
+        "timestampType": "CREATE_TIME",
+        "key": None if record.key is None else b64encode(record.key).decode(),
+        "value": b64encode(record.value).decode(),
+        "headers": [{name: _numbers(value)} for name, value in record.headers],
+    }
 
 
 def decode_event(event: Mapping[str, Any]) -> list[Record]:

@@ -25,6 +25,8 @@ _ALWAYS: Final = 2_000
 _AHEAD_SECONDS: Final = 0.5
 # A batch that takes an executor about this long costs little beside its runs, and delays nobody.
 _BATCH_SECONDS: Final = 0.05
+# Where that many are due at once, they wait anyway, and longer ones are cheaper still.
+_LONG_BATCH_SECONDS: Final = 0.15
 
 
 class Window:
@@ -115,20 +117,22 @@ class _Pool:
 
     def take(self, job_class: JobClass, runs: int) -> Sequence[int | None]:
         partitions = self._partitions[job_class]
-        is_full = self.unfinished() + runs >= self.room()
-        chosen = partitions.take(runs, self._together(len(partitions), is_full=is_full))
+        chosen = partitions.take(runs, self._together(runs, len(partitions)))
         if not chosen:
             self._somewhere += runs
         return chosen or [None] * runs
 
-    def _together(self, partitions: int, *, is_full: bool) -> int:
+    def _together(self, runs: int, partitions: int) -> int:
         """How large to make batches: the larger, the less each run costs, if all of it is quick.
 
         Where more is due than there is room for, all executors have work if each partition gets its
         part of the room; where less is, if each gets one run.
         """
-        part = self.room() // max(1, partitions) if is_full else 1
-        return max(1, part, int(self._pace * _BATCH_SECONDS))
+        is_full = self.unfinished() + runs >= self.room()
+        many = int(self._pace * _LONG_BATCH_SECONDS)
+        if is_full or runs > many > 0:
+            return max(1, self.room() // max(1, partitions) if is_full else 1, many)
+        return max(1, int(self._pace * _BATCH_SECONDS))
 
 
 def _by_topic(runs: Sequence[Ready]) -> dict[tuple[str, JobClass], list[int]]:
