@@ -21,7 +21,7 @@ from infra.local.service import HOST, Service, free_port
 from infra.local.tools import JAVA, missing
 
 HEAP: Final = "512m"
-# Half the processor time until ready. The second compiler takes as much as all the rest of the broker
+# Half the processor time until ready. The second compiler takes as much as the rest of the broker
 # while it learns, for a minute and more, and gains little where every request is a system call.
 QUICK_JVM: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 

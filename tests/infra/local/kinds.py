@@ -89,7 +89,7 @@ KINDS = {
         read=_read_valkey,
     ),
     "kafka": Kind(
-        make=lambda folder: Kafka(folder),
+        make=Kafka,
         make_broken=lambda folder: Kafka(folder, settings={"num.partitions": "several"}),
         complaint="Invalid value several for configuration num.partitions",
         write=_write_kafka,
