@@ -28,7 +28,7 @@ def check_authorities(path: Path) -> None:
         raise Unusable(f"{path} has a private key in it, which nobody else should have")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
-        context.load_verify_locations(cadata=data.decode("ascii"))
+        context.load_verify_locations(cadata=data.decode("ascii", "ignore"))
     except (ssl.SSLError, ValueError):
         raise Unusable(f"{path} has no certificates in PEM, or broken ones") from None
     if not context.cert_store_stats()["x509_ca"]:

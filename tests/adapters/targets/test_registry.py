@@ -86,5 +86,5 @@ def test_a_worker_without_commands_ends_one_for_good_and_says_why(folder: Path) 
     outcome = run_one(runner, command("echo hello"))
 
     assert (outcome.verdict, outcome.retryable, outcome.stdout) == (Verdict.FAILED, False, None)
-    assert "commands are off here" in str(outcome.error)
+    assert "in pool default commands are off" in str(outcome.error)
     assert "-c commands=true" in str(outcome.error)

@@ -16,8 +16,8 @@ from lamplighter.domain.target_rules import check_aws, check_command, check_http
 
 HIDDEN: Final = "…"
 NO_COMMANDS: Final = (
-    "commands are off here, since they can do what their worker can: give another type, or ask"
-    " whoever deploys for LAMPLIGHTER_COMMANDS (on AWS: -c commands=true)"
+    "commands are off, since they can do what their worker can: give another type, or ask whoever"
+    " deploys for LAMPLIGHTER_COMMANDS (on AWS -c commands=true, for the pool tasks)"
 )
 # Headers whose value is a credential, whatever the receiver calls itself.
 SECRET_HEADERS: Final = frozenset(

@@ -46,8 +46,8 @@ class CommandTarget:
 class NoCommands:
     """In its place, on a worker that runs none; one that comes was submitted before that."""
 
-    def run(self, _spec: CommandSpec, _context: Context) -> TargetResult:
-        raise TargetFailed(NO_COMMANDS, retryable=False)
+    def run(self, _spec: CommandSpec, context: Context) -> TargetResult:
+        raise TargetFailed(f"in pool {context.run.pool} {NO_COMMANDS}", retryable=False)
 
     def is_quick(self, _spec: CommandSpec) -> bool:
         return False
