@@ -25,6 +25,7 @@ from infra.local.service import HOST, free_port
 
 GOALS = {32: "goal 2,000, or half of the floor"}
 BATCH_GOALS = {1_000: "goal 20,000"}
+AT_ONCE = 4  # batches: while one is checked, another is written
 WARM_UP_SECONDS = 1.0
 STOP_SECONDS = 20.0
 _ROOT = Path(__file__).resolve().parent.parent
@@ -36,7 +37,11 @@ def measure() -> list[Row]:
         for host in (stack.host, floor):
             for_seconds(host, _one(host), 8, WARM_UP_SECONDS)
         rows = [_one_by_one(stack, floor, n, seconds) for n in numbers("BENCH_CONNECTIONS")]
-        rows += [_in_batches(stack, size, seconds) for size in numbers("BENCH_BATCHES")]
+        rows += [
+            _in_batches(stack, size, connections, seconds)
+            for size in numbers("BENCH_BATCHES")
+            for connections in (1, AT_ONCE)
+        ]
     _draw(rows)
     return rows
 
@@ -62,11 +67,12 @@ def _one_by_one(stack: Running, floor: str, connections: int, seconds: int) -> R
     }
 
 
-def _in_batches(stack: Running, size: int, seconds: int) -> Row:
-    body = encoded([_tomorrow()] * size, {})
-    answered = for_seconds(stack.host, request(stack.host, "/jobs/batch", body), 1, seconds)
+def _in_batches(stack: Running, size: int, connections: int, seconds: int) -> Row:
+    sent = request(stack.host, "/jobs/batch", encoded([_tomorrow()] * size, {}))
+    answered = for_seconds(stack.host, sent, connections, seconds)
+    plural = "s" if connections > 1 else ""
     return {
-        "name": f"submit in batches of {size:,}, 1 connection",
+        "name": f"submit in batches of {size:,}, {connections} connection{plural}",
         "unit": "jobs/s",
         "value": size * answered.per_second,
         "note": BATCH_GOALS.get(size, ""),

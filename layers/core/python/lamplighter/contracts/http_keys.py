@@ -11,7 +11,7 @@ from lamplighter.contracts.http import Request
 from lamplighter.contracts.http_checks import KEY_CHARACTERS, check_text
 from lamplighter.contracts.http_errors import InvalidParameter
 from lamplighter.domain.errors import InvalidJob
-from lamplighter.domain.ids import derived_job_id, new_job_id
+from lamplighter.domain.ids import derived_job_id, new_job_id, new_job_ids
 
 KEY_HEADER: Final = "Idempotency-Key"
 # On an answer that was given before.
@@ -32,6 +32,12 @@ class Sender(msgspec.Struct, frozen=True):
             return new_job_id(now)
         # NUL cannot be part of a key, so no two submissions can meet by accident.
         return derived_job_id(self.tenant, f"{self.key}\0{part}" if part else self.key)
+
+    def job_ids(self, now: datetime, count: int) -> list[UUID]:
+        """Of the parts 0, 1, 2 … of one submission."""
+        if self.key is None:
+            return new_job_ids(now, count)
+        return [self.job_id(now, str(n)) for n in range(count)]
 
 
 def sender_of(request: Request) -> Sender:

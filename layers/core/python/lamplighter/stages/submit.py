@@ -76,8 +76,10 @@ def accept_batch(desk: Desk, sender: Sender, bodies: Sequence[JobBody]) -> Recei
     """Many jobs that have nothing to do with each other, but are accepted together."""
     check_count(len(bodies))
     now = desk.now()
+    ids = sender.job_ids(now, len(bodies))
     drafts = [
-        Draft(sender.job_id(now, str(n)), body, f"jobs[{n}]") for n, body in enumerate(bodies)
+        Draft(job_id, body, f"jobs[{n}]")
+        for n, (job_id, body) in enumerate(zip(ids, bodies, strict=True))
     ]
     return _submit(desk, sender, drafts, now)
 
@@ -93,12 +95,12 @@ def accept_items(desk: Desk, sender: Sender, body: NewJobBody) -> tuple[UUID, Re
     alike = {name: value for name, value in given(body).items() if name != _ITEMS}
     drafts = [
         Draft(
-            sender.job_id(now, str(n)),
+            job_id,
             JobBody(**alike, payload=item),
             f"items[{n}]",
             {"group_id": str(group), "group_index": n},
         )
-        for n, item in enumerate(items)
+        for n, (job_id, item) in enumerate(zip(sender.job_ids(now, len(items)), items, strict=True))
     ]
     return group, _submit(desk, sender, drafts, now)
 
