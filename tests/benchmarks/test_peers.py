@@ -1,12 +1,13 @@
 """The peers: who stands beside us is told, and why one does not."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from benchmarks import report
-from benchmarks.peers import compare, drive, environments, figures
+from benchmarks.peers import compare, drive, environments, figures, trial
 from benchmarks.peers.figures import Figures, Herd, Steady, highest, worth_trying
 from benchmarks.peers.protocol import due_times
 from benchmarks.peers.table import PEERS, Peer
@@ -129,3 +130,34 @@ def test_there_is_no_ratio_where_ours_was_not_measured() -> None:
     alone = Figures("alone", "", {5: Herd(5, 9.0, 0.1)}, Steady(10, 0.05), 8.0, 6.0)
 
     assert all("ratio" not in row for row in figures.rows([alone], None))
+
+
+FAKE = Peer("fake", "Fake", "python", "valkey", "zcard waiting", "", workers=1, most=100)
+FAKE_COMMAND = [sys.executable, str(Path(__file__).with_name("fake_peer.py"))]
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {"HERD": "50 200 300", "RATES": "40 100", "SECONDS": "1"}
+    for name, size in sizes.items():
+        monkeypatch.setenv(f"BENCH_PEER_{name}", size)
+    monkeypatch.setenv("BENCH_SUBMIT_SECONDS", "3")
+    monkeypatch.setattr(trial, "SETTLE_SECONDS", 1.0)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_peer_is_measured_from_its_empty_store_to_its_last_job() -> None:
+    found = drive.measured(FAKE, FAKE_COMMAND, "Fake 1")
+
+    assert {size: herd.jobs for size, herd in found.herds.items()} == {50: 50, 200: 100}
+    assert all(herd.per_second > 0 and herd.p99 > 0 for herd in found.herds.values())
+    assert found.steady.p99 > 0
+    assert (found.one_by_one, found.in_batches) == (3.0, 3_000.0)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_worker_that_ends_is_told_with_its_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_PEER_FAILS", "1")
+
+    with pytest.raises(RuntimeError, match="a worker has ended: no such option"):
+        drive.measured(FAKE, FAKE_COMMAND, "Fake 1")

@@ -1,4 +1,4 @@
-// BullMQ: one process, several workers of high concurrency; finished jobs are kept. The commands
+// BullMQ: one process with a few workers, finished jobs kept. The commands
 // and the marks are those of ../protocol.py.
 import fs from "node:fs";
 import { Queue, Worker } from "bullmq";
@@ -8,7 +8,7 @@ const QUEUE = "bench";
 const BATCH = 1000;
 const CONNECTIONS = 32;
 const WORKERS = 4;
-const CONCURRENCY = 500;
+const CONCURRENCY = 50;
 const DAY = 86400;
 
 const connect = () => new IORedis(process.env.PEER_URL, { maxRetriesPerRequest: null });
