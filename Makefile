@@ -55,6 +55,7 @@ synth: $(DEV) ## make the CloudFormation templates of all profiles, in cdk.out
 lock: $(DEV) ## write every lock anew: requirements/*.txt, benchmarks/peers/*.txt
 	@cd requirements && ../$(COMPILE) local.in -o local.txt && ../$(COMPILE) dev.in -o dev.txt
 	@cd requirements && ../$(COMPILE) $(NOT_IN_LAYER:%=--no-emit-package %) layer.in -o layer.txt
+	@cd requirements && ../$(COMPILE) worker.in -o worker.txt
 	@cd requirements && ../$(COMPILE) --no-deps sam.in -o sam.txt
 	@cd benchmarks/peers && for peer in *.in; do ../../$(COMPILE) $$peer -o $${peer%.in}.txt; done
 

@@ -21,7 +21,7 @@ _NOT_IN_LAYER: Final = frozenset({"cli"})
 DOCKERFILE: Final = "infra/aws/worker.Dockerfile"
 # Its content lies under /opt in the worker's image, as that of a layer does on Lambda.
 OPT: Final = "infra/aws/opt"
-_LOCK: Final = "requirements/layer.txt"
+_LOCK: Final = "requirements/worker.txt"
 
 # Path inside the zip -> the file it is a copy of.
 Files = Mapping[str, Path]

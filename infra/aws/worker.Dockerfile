@@ -1,10 +1,8 @@
 # The worker of the pool `tasks`: the same package, functions and lock as on Lambda.
 FROM public.ecr.aws/docker/library/python:3.13-slim
 WORKDIR /app
-COPY requirements/layer.txt .
-# boto3 is Lambda's own elsewhere, and no part of its lock.
-RUN pip install --no-cache-dir --require-hashes --only-binary=:all: -r layer.txt \
-    && pip install --no-cache-dir --only-binary=:all: boto3 \
+COPY requirements/worker.txt .
+RUN pip install --no-cache-dir --require-hashes --only-binary=:all: -r worker.txt \
     && useradd --create-home worker
 COPY layers/core/python/lamplighter lamplighter
 COPY functions/__init__.py functions/__init__.py

@@ -9,6 +9,7 @@ import pytest
 from lamplighter.contracts.answers import shown_instant, shown_span
 from lamplighter.contracts.http import Response, TenantClaim, answer_of, request_of
 from lamplighter.contracts.http_errors import NoTenant
+from lamplighter.domain.canary import INTERNAL_TENANT
 from tests.functions.calling import recorded
 
 
@@ -42,6 +43,14 @@ def test_a_token_that_names_no_tenant_is_nobodys(claims: dict[str, Any] | None) 
     with pytest.raises(NoTenant, match="no claim 'tenant'"):
         request_of(event)
     assert request_of(event, TenantClaim("tenant", "shared")).tenant == "shared"
+
+
+def test_no_token_speaks_for_the_scheduler_itself() -> None:
+    event = recorded("submit_jwt")
+    event["requestContext"]["authorizer"] = {"jwt": {"claims": {"tenant": INTERNAL_TENANT}}}
+
+    with pytest.raises(NoTenant, match="the scheduler's own"):
+        request_of(event)
 
 
 def test_names_of_headers_are_read_in_any_case() -> None:

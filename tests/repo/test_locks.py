@@ -56,6 +56,15 @@ def test_the_layer_has_make_ups_versions_and_nothing_that_lambda_has() -> None:
     assert not layer.keys() & {"boto3", "botocore", "s3transfer", "jmespath", "click", "uvicorn"}
 
 
+def test_the_workers_image_has_the_layers_versions_and_what_lambda_has() -> None:
+    up, layer, worker = (
+        _versions(ROOT / "requirements" / name) for name in ("local.txt", "layer.txt", "worker.txt")
+    )
+
+    assert layer.items() <= worker.items() <= up.items()
+    assert "boto3" in worker
+
+
 def test_no_other_lock_is_tracked() -> None:
     tracked = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).split()
 

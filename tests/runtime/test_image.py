@@ -127,7 +127,7 @@ def test_every_file_of_the_context_is_copied() -> None:
 def test_the_lock_is_installed_with_its_hashes_and_nobody_is_root() -> None:
     (install,) = instructions("RUN")
 
-    assert "--require-hashes --only-binary=:all: -r layer.txt" in install
+    assert "--require-hashes --only-binary=:all: -r worker.txt" in install
     assert instructions("USER") == ["worker"]
     assert LINES.index("\nUSER ") < LINES.index("\nENTRYPOINT ")
 

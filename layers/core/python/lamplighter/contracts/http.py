@@ -16,6 +16,7 @@ from lamplighter.contracts.http_errors import (
     NoTenant,
     NotJson,
 )
+from lamplighter.domain.canary import INTERNAL_TENANT
 from lamplighter.domain.errors import JobNotFound, RunNotFound
 from lamplighter.domain.job import DEFAULT_TENANT
 
@@ -152,6 +153,8 @@ def _of_token(jwt: _Jwt, claim: TenantClaim) -> str:
             f"This token does not say whose jobs it is about: it has no claim {claim.name!r}, a"
             " text. Ask its issuer for one, or whoever deploys for LAMPLIGHTER_JWT_DEFAULT_TENANT."
         )
+    if tenant == INTERNAL_TENANT:
+        raise NoTenant(f"{tenant!r} is the scheduler's own: no token may speak for it.")
     return tenant
 
 
