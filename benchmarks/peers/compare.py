@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from functools import partial
 
 from benchmarks import picture
 from benchmarks.peers import drive, environments, figures, ours
@@ -16,17 +17,17 @@ def measure() -> list[Row]:
     every: list[figures.Figures] = []
     missing: list[Row] = []
 
-    def tried(name: str, measured: Callable[[str], figures.Figures]) -> None:
+    def tried(title: str, measured: Callable[[], figures.Figures]) -> None:
         try:
-            every.append(measured(name))
+            every.append(measured())
         except Exception as problem:  # noqa: BLE001 - said in its row
-            missing.append(not_measured(name, str(problem)))
+            missing.append(not_measured(title, str(problem)))
 
     for bus in sorted(words("BENCH_BUSES")):
-        tried(bus, _ours)
+        tried(f"Lamplighter over {bus}", partial(_ours, bus))
     mine = every[0] if every else None  # over Kafka, where that is there
     for name in words("BENCH_PEERS"):
-        tried(name, _measured)
+        tried(name, partial(_measured, name))
     _draw(every)
     return figures.rows(every, mine) + missing
 
