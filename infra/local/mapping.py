@@ -48,8 +48,9 @@ class Mapped(msgspec.Struct, frozen=True):
     """A function and what it reads.
 
     `apart`: each partition's batch is a call of its own, beside the others, since it may take
-    long. Otherwise all that was found is one call: the larger the batch, the cheaper. `readers`
-    share the partitions: while one waits for the ledger, another goes on.
+    long. Otherwise all that was found is one call: the larger the batch, the cheaper. `busiest` has
+    a reader of its own: the members of a group share partitions, and it does not matter to them
+    of which topic.
     """
 
     function: str
@@ -58,7 +59,13 @@ class Mapped(msgspec.Struct, frozen=True):
     batch: int = 1_000
     apart: bool = False
     at_once: int = 64
-    readers: int = 1
+    busiest: str | None = None
+
+    def readers(self) -> list["Mapped"]:
+        if self.busiest is None:
+            return [self]
+        rest = tuple(topic for topic in self.topics if topic != self.busiest)
+        return [msgspec.structs.replace(self, topics=topics) for topics in ((self.busiest,), rest)]
 
 
 class Mapping:
@@ -167,13 +174,12 @@ def mapped(function: str, pool: str) -> Mapped:
     if function == "executor":
         topics = tuple(topic.name for topic in job_runs_topics(pool))
         return Mapped(function, executor_group(pool), topics, batch=2_000, apart=True)
-    topics = {
-        "recorder": (JOB_EVENTS.name, JOB_REQUESTS.name, WORKER_EVENTS.name),
-        "resolver": (DEPENDENCY_EVENTS.name,),
-    }[function]
-    return Mapped(
-        function, function, topics, batch=4_000, readers=2 if function == "recorder" else 1
-    )
+    if function == "recorder":
+        topics = (JOB_EVENTS.name, JOB_REQUESTS.name, WORKER_EVENTS.name)
+        return Mapped(function, function, topics, batch=4_000, busiest=JOB_EVENTS.name)
+    if function == "resolver":
+        return Mapped(function, function, (DEPENDENCY_EVENTS.name,), batch=4_000)
+    raise ValueError(f"{function} reads no topic")
 
 
 _WARM: Final[dict[str, Callable[[], object]]] = {
@@ -188,7 +194,7 @@ def main(function: str, ready: Callable[[], None] = lambda: None) -> None:
     handler = importlib.import_module(f"functions.{function}.handler").handler
     _WARM[function]()  # imports and connections: the first job should not wait for them
     reads = mapped(function, wiring.settings().pool)
-    mappings = [Mapping(reads, wiring.bus(), handler) for _ in range(reads.readers)]
+    mappings = [Mapping(each, wiring.bus(), handler) for each in reads.readers()]
 
     def stop(*_: object) -> None:
         for mapping in mappings:

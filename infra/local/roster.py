@@ -22,6 +22,8 @@ PROGRAM: Sequence[str] = (sys.executable, "-P", "-m", component.__name__)
 GATEWAY: Final = "gateway"
 TASKS_POOL: Final = "tasks"
 WATCHERS: Final = 2
+# Two events of every run are written down: more than one process of Python can do beside the rest.
+RECORDERS: Final = 2
 # Lambda's pools are bounded by what one call may take, those of long-lived workers by this.
 WORKER_LONGEST_SECONDS: Final = 24 * 3600
 _ASK_SECONDS: Final = 2.0
@@ -51,7 +53,8 @@ def members(settings: Settings, workers: int) -> Iterator[Member]:
     for pool in settings.windows():
         for n in range(1, workers + 1):
             yield Member(_worker_name(pool, n), pool)
-    yield Member("recorder")
+    for n in range(1, RECORDERS + 1):
+        yield Member(f"recorder-{n}")
     yield Member("resolver")
 
 

@@ -73,7 +73,7 @@ def test_ps_names_every_component_and_service(stack: Stack) -> None:
     names = {each["name"] for each in shown["components"]}
     services = {each["name"] for each in shown["services"]}
     expected = {"gateway", "watcher-1", "watcher-2", "executor-1", "worker-1", "worker-eu-1"}
-    assert names == expected | {"recorder", "resolver"}
+    assert names == expected | {"recorder-1", "recorder-2", "resolver"}
     assert services >= {"postgres", "valkey"}
     assert ("kafka" in services) is (stack.bus == "kafka")
     assert all(each["pid"] for each in [*shown["components"], *shown["services"]])

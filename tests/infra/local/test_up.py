@@ -15,7 +15,8 @@ from tests.infra.local.upping import Up, listens, processes_in, running
 from tests.infra.local.waiting import gone, wait_until
 
 COMPONENTS = [
-    "gateway", "watcher-1", "watcher-2", "executor-1", "worker-1", "recorder", "resolver"
+    "gateway", "watcher-1", "watcher-2", "executor-1", "worker-1", "recorder-1", "recorder-2",
+    "resolver",
 ]  # fmt: skip
 
 
@@ -65,7 +66,7 @@ def test_it_stops_who_takes_work_in_before_who_does_it(folder: Path, given: dict
     assert set(order[3:9]) == {
         "executor-1", "executor-2", "worker-1", "worker-2", "worker-far-1", "worker-far-2",
     }  # fmt: skip
-    assert order[9:] == ["recorder", "resolver"]
+    assert order[9:] == ["recorder-1", "recorder-2", "resolver"]
 
 
 def test_components_are_told_what_the_stack_knows(folder: Path, given: dict[str, str]) -> None:
@@ -181,13 +182,13 @@ def test_a_service_that_dies_is_started_again_where_it_was(
 def test_a_component_that_dies_is_started_again(folder: Path, given: dict[str, str]) -> None:
     with running(folder, told=given) as up:
         up.wait_for("Lamplighter is up")
-        before = _kill(up, "recorder")
+        before = _kill(up, "recorder-1")
 
         up.wait_for("restarted once")
 
-        assert re.search(r"^  recorder +killed by SIGKILL after", up.said, re.MULTILINE)
-        wait_until(lambda: up.pid("recorder") not in (before, None), "its new process")
-        [recorder] = [each for each in up.state["components"] if each["name"] == "recorder"]
+        assert re.search(r"^  recorder-1 +killed by SIGKILL after", up.said, re.MULTILINE)
+        wait_until(lambda: up.pid("recorder-1") not in (before, None), "its new process")
+        [recorder] = [each for each in up.state["components"] if each["name"] == "recorder-1"]
         assert recorder["restarts"] == 1
         assert not gone(recorder["pid"])
 

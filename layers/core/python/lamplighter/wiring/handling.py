@@ -1,7 +1,8 @@
 """Around every function's handler."""
 
+import gc
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, TypeVar
 
 from lamplighter.stages.spare import Spare
@@ -21,6 +22,7 @@ def invoked(handler: Callable[[dict[str, Any], Any], T]) -> Callable[[dict[str, 
 
     @wraps(handler)
     def invoke(event: dict[str, Any], context: Any) -> T:
+        calm_collector()
         request_id = getattr(context, "aws_request_id", None)
         try:
             with told_in_every_line(function=function, request_id=request_id):
@@ -29,6 +31,17 @@ def invoked(handler: Callable[[dict[str, Any], Any], T]) -> Callable[[dict[str, 
             flush()
 
     return invoke
+
+
+@cache
+def calm_collector() -> None:
+    """Once in a process: look for circles rarely, and never in what the imports have made.
+
+    A batch makes thousands of small objects, none of them in a circle. With Python's own settings
+    the search through all of them took a tenth of the time.
+    """
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 def spared(
