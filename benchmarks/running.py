@@ -24,6 +24,8 @@ from lamplighter.adapters.postgres.migrate import migrate
 START_SECONDS: Final = 180.0
 STOP_SECONDS: Final = 60.0
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
+# The gateway closes a connection that was idle for half a minute.
+_KEPT_SECONDS: Final = 2.0
 _ROOT: Final = Path(__file__).resolve().parent.parent
 _LAMPLIGHTER: Final = str(Path(sys.executable).with_name("lamplighter"))
 
@@ -34,6 +36,7 @@ class Running:
         self.marks = data.parent / "marks"
         self.host = self.state()["url"].removeprefix("http://")
         self._connection = http.client.HTTPConnection(self.host, timeout=60)
+        self._asked_at = 0.0
 
     def state(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((self._data / "stack.json").read_text())
@@ -53,9 +56,12 @@ class Running:
     def send(self, method: str, path: str, data: bytes | None) -> Any:
         """The same, with a body that was encoded before."""
         headers = {} if data is None else {"Content-Type": "application/json"}
+        if time.monotonic() > self._asked_at + _KEPT_SECONDS:
+            self._connection.close()
         self._connection.request(method, path, data, headers)
         answer = self._connection.getresponse()
         said = answer.read()
+        self._asked_at = time.monotonic()
         if answer.status >= 300:
             raise RuntimeError(f"{method} {path}: {answer.status} {said.decode()}")
         return json.loads(said)

@@ -36,6 +36,12 @@ def kind_of(name: str) -> str:
     return name.partition("-")[0]
 
 
+def _number(name: str) -> int:
+    """2 for `executor-2`."""
+    number = name.rpartition("-")[2]
+    return int(number) if number.isdecimal() else 1
+
+
 def _asked(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m infra.local.component")
     parser.add_argument("name", help=f"one of {', '.join(KINDS)}; -1, -2 may follow")
@@ -77,7 +83,7 @@ def _watcher(_: argparse.Namespace, ready: Ready) -> None:
 def _mapping(asked: argparse.Namespace, ready: Ready) -> None:
     from infra.local.mapping import main as read
 
-    read(kind_of(asked.name), ready)
+    read(kind_of(asked.name), ready, number=_number(asked.name))
 
 
 def _worker(_: argparse.Namespace, ready: Ready) -> None:

@@ -189,19 +189,20 @@ _WARM: Final[dict[str, Callable[[], object]]] = {
 }
 
 
-def main(function: str, ready: Callable[[], None] = lambda: None) -> None:
-    """Serve one function until SIGTERM."""
+def main(function: str, ready: Callable[[], None] = lambda: None, *, number: int = 1) -> None:
+    """Serve one function until SIGTERM. The first of several reads what is quiet, too."""
     handler = importlib.import_module(f"functions.{function}.handler").handler
     _WARM[function]()  # imports and connections: the first job should not wait for them
     reads = mapped(function, wiring.settings().pool)
-    mappings = [Mapping(each, wiring.bus(), handler) for each in reads.readers()]
+    readers = reads.readers() if number == 1 else reads.readers()[:1]
+    mappings = [Mapping(each, wiring.bus(), handler) for each in readers]
 
     def stop(*_: object) -> None:
         for mapping in mappings:
             mapping.stop()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)
+    for asked_to_end in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(asked_to_end, stop)
     ready()
     _serve_all(mappings, stop)
 

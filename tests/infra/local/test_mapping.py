@@ -196,3 +196,13 @@ def test_every_function_reads_topics_that_exist() -> None:
 
     for function in ("executor", "recorder", "resolver"):
         assert set(mapped(function, "default").topics) <= known
+
+
+def test_the_busiest_topic_has_a_reader_of_its_own_and_none_is_left_out() -> None:
+    reads = mapped("recorder", "default")
+
+    first, rest = reads.readers()
+
+    assert first.topics == ("job-events",)
+    assert {*first.topics, *rest.topics} == set(reads.topics)
+    assert mapped("resolver", "default").readers() == [mapped("resolver", "default")]
