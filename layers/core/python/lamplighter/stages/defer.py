@@ -18,6 +18,16 @@ _log = logging.getLogger("lamplighter.defer")
 _SECONDS_PER_JOB: Final = 0.001
 
 
+def in_time(reach: Reach, submit: Submit) -> Submit:
+    """Nobody waits for it longer than a person would, and a while more for many jobs."""
+
+    def ask(submissions: Sequence[Submission]) -> Accepted:
+        more_seconds = _SECONDS_PER_JOB * len(submissions)
+        return reach(lambda: submit(submissions), more_seconds=more_seconds)
+
+    return ask
+
+
 class Deferral:
     """`publish` returns when the bus has the messages for good: fsynced, or on all replicas."""
 
@@ -29,7 +39,7 @@ class Deferral:
         submit: Submit | None = None,
         deferred: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """`submit` is how the ledger is asked; `deferred` is told how many jobs were."""
+        """`submit` is how the ledger is asked, in time; `deferred` is told how many jobs were."""
         self._publish = publish
         self._reach = reach
         self._submit = submit
@@ -42,12 +52,9 @@ class Deferral:
 
         Where it only seemed to be away, both have them: the ids are the same, so it is one job.
         """
-        submit = self._submit or ledger.submit
+        submit = self._submit or in_time(self._reach, ledger.submit)
         try:
-            return self._reach(
-                lambda: submit(submissions),
-                more_seconds=_SECONDS_PER_JOB * len(submissions),
-            )
+            return submit(submissions)
         except LedgerUnavailable as away:
             self._put(submissions, now, away)
             return None

@@ -9,7 +9,7 @@ from lamplighter.domain.run import Due
 from lamplighter.domain.target import parse_but_commands, parse_target
 from lamplighter.stages.capacity import probe
 from lamplighter.stages.clock import LedgerClock, this_machine
-from lamplighter.stages.defer import Deferral
+from lamplighter.stages.defer import Deferral, in_time
 from lamplighter.stages.desk import Desk
 from lamplighter.stages.gather import Gathering
 from lamplighter.stages.news import Announcer
@@ -63,7 +63,8 @@ def desk() -> Desk:
         deferral=Deferral(
             lambda batch: bus().publish(batch),
             reach(),
-            submit=Gathering(ledger().submit),
+            # In this order: a call that may hang needs a thread, and many can share one.
+            submit=Gathering(in_time(reach(), ledger().submit)),
             deferred=lambda jobs: telemetry().count(REQUESTS_DEFERRED, jobs),
         ),
         hint=_hint(),
