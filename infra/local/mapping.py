@@ -34,7 +34,8 @@ from lamplighter.ports.bus import Bus, Consumer, Place, Record
 from lamplighter.stages.capacity import executor_group
 
 _log: Final = logging.getLogger("lamplighter.mapping")
-_POLL_SECONDS: Final = 1.0
+# What is published ends a poll at once; this is how long a stop may take to be noticed.
+_POLL_SECONDS: Final = 2.0
 # After a failure, before the same records are delivered again.
 _PAUSE_SECONDS: Final = 0.5
 _TRIES: Final = 3

@@ -58,6 +58,9 @@ class Valkey(Service):
             "daemonize": "no",
             "appendonly": "yes",
             "appendfsync": self.appendfsync,
+            # To write it anew takes a core for seconds; at 64 MB, as is usual, in every herd. This
+            # much is read within seconds at the next start.
+            "auto-aof-rewrite-min-size": "256mb",
             # The append-only file is the one copy; a snapshot beside it would cost a fork.
             "save": '""',
             "maxmemory": self.memory,

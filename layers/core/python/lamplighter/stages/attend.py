@@ -21,7 +21,7 @@ from lamplighter.stages.run import Runner
 from lamplighter.stages.work import Work
 
 _log: Final = logging.getLogger("lamplighter.worker")
-_POLL_SECONDS: Final = 1.0
+_POLL_SECONDS: Final = 2.0
 _LOOK_SECONDS: Final = 0.02
 _PAUSE_SECONDS: Final = 0.5
 

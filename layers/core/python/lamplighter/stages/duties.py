@@ -11,7 +11,7 @@ class Rhythm(msgspec.Struct, frozen=True):
 
     renew: float = 0.5
     look: float = 1.0  # what the ledger has on its agenda; whoever adds to it calls
-    tick: float = 1.0  # though nothing is due: an emptied queue is noticed by that
+    tick: float = 2.0  # though nothing is due: an emptied queue is noticed by that
     plan: float = 20.0
     load: float = 20.0
     sweep: float = 3.0  # for workers that are silent

@@ -17,7 +17,7 @@ from lamplighter.ports.bus import BusUnavailable, Place, Record, UnknownTopic, e
 
 # While others may hand something in, a poll looks that often; else it may rest.
 _LOOK_SECONDS: Final = 0.01
-_REST_SECONDS: Final = 1.0
+_REST_SECONDS: Final = 2.0
 _NO_SUCH_TOPIC: Final = {KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_PART}  # noqa: SLF001
 
 

@@ -23,7 +23,7 @@ log: Final = logging.getLogger("lamplighter.streams")
 _ENTRIES: Final = 16
 # While a handler may settle a partition at any moment, a read looks that often; else it may rest.
 _LOOK_SECONDS: Final = 0.01
-_REST_SECONDS: Final = 1.0
+_REST_SECONDS: Final = 2.0
 _AWAY_SECONDS: Final = 0.1
 
 
@@ -53,7 +53,7 @@ class StreamsConsumer:
         self._attend()
         self._attendant = threading.Thread(
             target=self._keep_attending,
-            args=[session_seconds / 4],
+            args=[session_seconds / 3],
             name=f"bus {group}",
             daemon=True,
         )
