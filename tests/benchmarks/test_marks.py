@@ -1,5 +1,7 @@
 """What a handler marks is read back, by whoever looks, whenever they look."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -19,9 +21,8 @@ def _run(number: int, fire_ms: int) -> Context:
 @pytest.fixture
 def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv(marks.FOLDER, str(tmp_path))
-    noting._book.cache_clear()
-    yield tmp_path
-    noting._book.cache_clear()
+    monkeypatch.setattr(noting, "_books", [])
+    return tmp_path
 
 
 def test_marks_are_counted_and_read_while_the_book_is_open(book: Path) -> None:
@@ -34,6 +35,19 @@ def test_marks_are_counted_and_read_while_the_book_is_open(book: Path) -> None:
     assert [int.from_bytes(start.run_id[6:]) for start in starts] == list(range(1, 1_001))
     assert {start.fire for start in starts} == {1000.5}
     assert all(start.lateness == start.at - 1000.5 for start in starts)
+
+
+def test_threads_that_come_first_at_once_write_into_one_book(book: Path) -> None:
+    together = threading.Barrier(8)
+
+    def mark(number: int) -> None:
+        together.wait()
+        noting.mark(None, _run(number, fire_ms=1_000_500))
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(mark, range(1, 9)))
+
+    assert marks.count(book) == 8
 
 
 def test_a_folder_without_marks_has_none(tmp_path: Path) -> None:
