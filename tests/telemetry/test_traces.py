@@ -16,6 +16,7 @@ from lamplighter.adapters.targets.command.environment import environment_of
 from lamplighter.adapters.targets.http.target import about as http_headers
 from lamplighter.adapters.traces.file import FileSpans
 from lamplighter.adapters.traces.xray import SpansRefused, XRaySpans, as_segment
+from lamplighter.domain.ids import run_id as run_id_of
 from lamplighter.domain.run import Claimed
 from lamplighter.domain.states import RunState
 from lamplighter.domain.traces import SpanRef, read_traceparent, span_of, traceparent
@@ -123,13 +124,18 @@ class Kept(list[Span]):
         self.extend(spans)
 
 
+def _run_id() -> UUID:
+    """Not any id: it holds its fire, and a year above 9999 is none."""
+    return run_id_of(uuid4(), NOON, "default")
+
+
 def _claimed(run_id: UUID) -> Claimed:
     fields = (run_id, uuid4(), "t", "default", 1, 1, NOON, "x", 5, None, None, None)
     return Claimed(*fields)
 
 
 def test_of_many_runs_some_are_traced_and_all_functions_agree_which() -> None:
-    runs = [_claimed(uuid4()) for _ in range(400)]
+    runs = [_claimed(_run_id()) for _ in range(400)]
     one, another = Kept(), Kept()
     Tracer(one, 10).claimed(runs, NOON)
     Tracer(another, 10).claimed(runs, NOON)
@@ -140,7 +146,7 @@ def test_of_many_runs_some_are_traced_and_all_functions_agree_which() -> None:
 
 
 def test_targets_are_told_of_the_attempt_that_calls_them() -> None:
-    untraced = _claimed(uuid4())
+    untraced = _claimed(_run_id())
     told = traceparent(untraced.run_id, 1)
     traced = msgspec.structs.replace(untraced, traceparent=told)
     assert http_headers(traced)["traceparent"] == told
@@ -152,7 +158,7 @@ def test_targets_are_told_of_the_attempt_that_calls_them() -> None:
 
 
 def test_a_message_keeps_the_jobs_own_attributes_before_the_traces() -> None:
-    traced = msgspec.structs.replace(_claimed(uuid4()), traceparent=CLIENT)
+    traced = msgspec.structs.replace(_claimed(_run_id()), traceparent=CLIENT)
     six = {f"own{n}": "x" for n in range(6)}
     assert len(attributes(traced, six)) == 10
     assert "traceparent" not in attributes(traced, six)

@@ -130,5 +130,6 @@ def test_a_run_of_a_day_that_there_is_not_is_gone(ledger: PostgresLedger) -> Non
     nowhere = Ticket(run_id(uuid4(), utc_now() - OLD, "default"), 0)
 
     assert ledger.claim("worker", uuid4(), [nowhere]).refused == {nowhere.run_id: Refusal.GONE}
-    [ended] = ledger.finish([success(nowhere.run_id, 1)])
-    assert ended.recorded is Recorded.STALE
+    for run in (nowhere.run_id, UUID(int=(1 << 128) - 1)):
+        [ended] = ledger.finish([success(run, 1)])
+        assert ended.recorded is Recorded.STALE

@@ -19,7 +19,7 @@ def test_every_pool_has_its_workers() -> None:
     assert _names("default=1,tasks=1,eu-west=1", 2) == [
         "gateway", "watcher-1", "watcher-2",
         "executor-1", "executor-2", "worker-1", "worker-2", "worker-eu-west-1", "worker-eu-west-2",
-        "recorder", "resolver",
+        "recorder-1", "recorder-2", "resolver",
     ]  # fmt: skip
     assert [each.pool for each in members(Settings(pools="tasks=1"), 1)][3:4] == ["tasks"]
 

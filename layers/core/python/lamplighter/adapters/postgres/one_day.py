@@ -5,7 +5,8 @@ claim. Nearly all batches are of one day, and then its table can be named.
 """
 
 from collections.abc import Sequence
-from functools import cache
+from contextlib import suppress
+from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
 
@@ -22,16 +23,23 @@ def update_runs(
     database: Database, query: bytes, ordered: Sequence[UUID], params: dict[str, Any]
 ) -> list[Row]:
     """`query` updates these runs, which are in the order of their ids."""
-    days = {day_of(fire_of(run_id)) for run_id in (*ordered[:1], *ordered[-1:])}
-    if len(days) == 1:
-        try:
-            return database.statement(_on(name_of(days.pop()), query), params)
-        except UndefinedTable:  # the day was never made, or has been retired
-            pass
+    table = _table_of(ordered)
+    if table is not None:
+        with suppress(UndefinedTable):  # the day was never made, or has been retired
+            return database.statement(_on(table, query), params)
     return database.statement(query, params)
 
 
-@cache
+def _table_of(ordered: Sequence[UUID]) -> str | None:
+    """The one that holds them all."""
+    try:
+        days = {day_of(fire_of(run_id)) for run_id in (*ordered[:1], *ordered[-1:])}
+    except OverflowError:  # no calendar reaches that far, and no run is there
+        return None
+    return name_of(days.pop()) if len(days) == 1 else None
+
+
+@lru_cache(maxsize=64)
 def _on(table: str, query: bytes) -> bytes:
     if query.count(_LEDGER) != 1:
         raise ValueError(f"the statement does not say {_LEDGER.decode()} once")
