@@ -62,11 +62,13 @@ class Mapped(msgspec.Struct, frozen=True):
     at_once: int = 64
     busiest: str | None = None
 
-    def readers(self) -> list["Mapped"]:
+    def readers(self, number: int = 1) -> list["Mapped"]:
+        """Of the process of that number: the first of several reads what is quiet, too."""
         if self.busiest is None:
             return [self]
-        rest = tuple(topic for topic in self.topics if topic != self.busiest)
-        return [msgspec.structs.replace(self, topics=topics) for topics in ((self.busiest,), rest)]
+        quiet = tuple(topic for topic in self.topics if topic != self.busiest)
+        read = [(self.busiest,), quiet] if number == 1 else [(self.busiest,)]
+        return [msgspec.structs.replace(self, topics=topics) for topics in read]
 
 
 class Mapping:
@@ -191,12 +193,11 @@ _WARM: Final[dict[str, Callable[[], object]]] = {
 
 
 def main(function: str, ready: Callable[[], None] = lambda: None, *, number: int = 1) -> None:
-    """Serve one function until SIGTERM. The first of several reads what is quiet, too."""
+    """Serve one function until SIGTERM, as the process of that number."""
     handler = importlib.import_module(f"functions.{function}.handler").handler
     _WARM[function]()  # imports and connections: the first job should not wait for them
     reads = mapped(function, wiring.settings().pool)
-    readers = reads.readers() if number == 1 else reads.readers()[:1]
-    mappings = [Mapping(each, wiring.bus(), handler) for each in readers]
+    mappings = [Mapping(each, wiring.bus(), handler) for each in reads.readers(number)]
 
     def stop(*_: object) -> None:
         for mapping in mappings:

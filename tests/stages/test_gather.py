@@ -10,7 +10,9 @@ import pytest
 from lamplighter.adapters.memory.ledger import MemoryLedger
 from lamplighter.domain.errors import InvalidJob, LedgerUnavailable
 from lamplighter.domain.run import Accepted, Submission
+from lamplighter.stages.defer import in_time
 from lamplighter.stages.gather import Gathering
+from lamplighter.stages.reach import Reach
 from tests.adapters.ledger.builders import one_off
 from tests.e2e.stack import until
 
@@ -90,6 +92,26 @@ def test_all_hear_that_the_ledger_is_away_and_nobody_asks_again(world: World) ->
         with pytest.raises(LedgerUnavailable):
             each.result(SECONDS)
     assert world.written == [1, 2]
+
+
+def test_a_ledger_that_hangs_keeps_nobody_who_has_gathered() -> None:
+    hung, asked = threading.Event(), []
+
+    def hang(submissions: Sequence[Submission]) -> Accepted:
+        asked.append(len(submissions))
+        assert hung.wait(SECONDS)
+        raise AssertionError("nobody waits for this any more")
+
+    submit = Gathering(in_time(Reach(seconds=0.3, rest=SECONDS), hang))
+    job = one_off(MemoryLedger().now() + timedelta(hours=1))
+    with ThreadPoolExecutor(8) as threads:
+        waiting = [threads.submit(submit, [job]) for _ in range(8)]
+        for each in waiting:
+            with pytest.raises(LedgerUnavailable):
+                each.result(SECONDS)
+    hung.set()
+
+    assert len(asked) == 1
 
 
 def test_after_a_failure_the_next_one_is_written(world: World) -> None:

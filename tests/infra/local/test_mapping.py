@@ -205,4 +205,5 @@ def test_the_busiest_topic_has_a_reader_of_its_own_and_none_is_left_out() -> Non
 
     assert first.topics == ("job-events",)
     assert {*first.topics, *rest.topics} == set(reads.topics)
+    assert reads.readers(2) == [first]
     assert mapped("resolver", "default").readers() == [mapped("resolver", "default")]

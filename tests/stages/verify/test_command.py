@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from infra.local.postgres import Postgres
+from lamplighter import wiring
 from lamplighter.adapters.postgres.ledger import PostgresLedger
 from lamplighter.adapters.postgres.migrate import migrate
 from lamplighter.cli.verify import verify
@@ -158,6 +159,16 @@ def test_without_a_ledger_nothing_is_said_to_be_kept(
     assert (nowhere.exit_code, closed.exit_code) == (2, 2)
     assert "--database-url" in nowhere.output
     assert "cannot be read" in closed.output
+
+
+def test_a_variable_that_is_misspelt_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMPLIGHTER_API_URL", "http://127.0.0.1:1")
+    wiring.forget()
+    refused = CliRunner().invoke(verify, ["--database-url", "postgresql://127.0.0.1:1/none"])
+    wiring.forget()
+
+    assert refused.exit_code == 2
+    assert "LAMPLIGHTER_API_URL is not a setting" in refused.output
 
 
 def test_a_time_without_an_offset_is_refused() -> None:

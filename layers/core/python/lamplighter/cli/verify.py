@@ -107,8 +107,12 @@ def _read(url: str, asked: Asked) -> "Report":
     from lamplighter.adapters.postgres.database import Database
     from lamplighter.adapters.postgres.history import PostgresHistory
     from lamplighter.domain.errors import LedgerUnavailable
+    from lamplighter.settings import InvalidSettings
 
-    database = Database(wiring.address(url), max_size=1)
+    try:
+        database = Database(wiring.address(url), max_size=1)
+    except InvalidSettings as problem:
+        raise NotChecked(str(problem)) from problem
     try:
         return PostgresHistory(database).read(lambda history: _verified(history, asked))
     except (LedgerUnavailable, psycopg.Error) as problem:
