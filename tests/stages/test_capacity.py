@@ -120,6 +120,21 @@ def test_runs_that_are_quick_go_out_in_larger_batches() -> None:
     assert min(later.count(n) for n in set(later)) > 600
 
 
+def test_where_many_are_due_at_once_batches_are_longer_and_few_stay_spread_out() -> None:
+    world = World(default=10_000)
+    consumer = world.bus.consumer(GROUP, [P2])
+    for _ in range(20):  # 800 in a tenth of a second
+        world.publish(*world.window.place(runs(800)))
+        consumer.commit(consumer.poll(800, 1.0))
+        world.now += 0.1
+        world.window.free()
+
+    assert len(set(world.window.place(runs(790)))) == 2  # what it does in 50 ms each
+    world.now += 0.1
+    world.window.free()
+    assert len(set(world.window.place(runs(2_000)))) == 2  # in 150 ms
+
+
 def test_each_class_and_pool_has_partitions_of_its_own() -> None:
     world = World(default=100, tasks=100)
     some = [*runs(1, priority=1), *runs(1, priority=9), *runs(1, "tasks"), *runs(2, priority=1)]
