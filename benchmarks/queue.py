@@ -167,7 +167,7 @@ def _fill(queue: ValkeyQueue, tenant: str) -> None:
 def _fresh(client: Client) -> ValkeyQueue:
     client.ask("FLUSHALL")
     queue = ValkeyQueue(client)
-    queue.begin(1, NOW)
+    queue.begin(1, NOW, NOW)
     return queue
 
 

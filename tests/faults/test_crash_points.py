@@ -169,5 +169,10 @@ def _is_over(stack: Stack, job: Job) -> bool:
     if stack.ask("GET", f"/jobs/{job.job_id}").status == HTTPStatus.NOT_FOUND:
         return False
     states = [run["status"] for run in stack.runs(job.job_id)]
-    assert not (FINAL - {"SUCCESS"}) & set(states), states
+    assert not (FINAL - {"SUCCESS"}) & set(states), _histories(stack, job)
     return states == ["SUCCESS"] * job.runs
+
+
+def _histories(stack: Stack, job: Job) -> str:
+    """Every run of it whole, for a reader who has nothing but this message."""
+    return "\n".join(str(stack.run(run["run_id"])) for run in stack.runs(job.job_id))

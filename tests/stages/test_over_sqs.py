@@ -70,7 +70,7 @@ def test_no_more_runs_are_in_the_queues_than_there_is_room_for(bus: SqsBus) -> N
     lease = ledger.acquire_lease("watcher", "w1", timedelta(seconds=60))
     assert lease
     now = ledger.now()
-    queue.begin(lease.epoch, now)
+    queue.begin(lease.epoch, now, now)
     due = [Due(uuid4(), "tenant", "default", 1 + n % 10, now, 0) for n in range(50)]
     queue.add(due)
     window = Window(bus, {"default": 20}, every_seconds=0.0)

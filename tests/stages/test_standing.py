@@ -60,7 +60,7 @@ def gauge(world: World, told: Told, pools: Sequence[str] = POOLS) -> Gauge:
 
 def _queue_up(world: World, *pools: str) -> None:
     """Due, and in the queue, with nobody who ticks."""
-    world.queue.begin(1, world.ledger.now())
+    world.queue.begin(1, world.ledger.now(), world.ledger.now())
     for pool in pools:
         world.submit(-1.0, pool=pool)
     world.queue.tick(1, world.ledger.now(), dict.fromkeys(pools, 0), 10)

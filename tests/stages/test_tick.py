@@ -40,7 +40,7 @@ class World:
         lease = self.ledger.acquire_lease("watcher", "w1", timedelta(seconds=60))
         assert lease
         self.lease, self.now = lease, self.ledger.now()
-        self.queue.begin(self.lease.epoch, self.now)
+        self.queue.begin(self.lease.epoch, self.now, self.now)
 
     def due(self, count: int, priority: int = 5) -> list[UUID]:
         dues = [Due(uuid4(), "tenant", "default", priority, self.now, 0) for _ in range(count)]

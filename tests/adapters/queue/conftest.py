@@ -47,5 +47,5 @@ def store(request: pytest.FixtureRequest) -> Iterator[Store]:
 @pytest.fixture
 def queue(store: Store) -> Queue:
     """Empty, and led by epoch 1."""
-    store.queue.begin(1, NOON)
+    store.queue.begin(1, NOON, NOON)
     return store.queue

@@ -57,7 +57,7 @@ class Alike(RuleBasedStateMachine):
     @rule()
     def lead(self) -> None:
         self.epoch += 1
-        self.both(lambda queue: queue.begin(self.epoch, at(self.epoch)))
+        self.both(lambda queue: queue.begin(self.epoch, at(self.epoch), at(self.epoch // 2)))
         self.both(lambda queue: set(queue.take_over(self.epoch)))
 
     @rule(batch=batches, as_leader=st.booleans())

@@ -71,7 +71,7 @@ def test_any_t_pops_in_a_row_serve_each_of_t_tenants_once(
 ) -> None:
     store.empty()
     queue = store.queue
-    queue.begin(1, NOON)
+    queue.begin(1, NOON, NOON)
     queue.add([run(n, tenant=tenant) for tenant, runs in waiting.items() for n in range(runs)])
     taken = []
     for places in pops:

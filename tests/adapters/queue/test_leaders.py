@@ -22,7 +22,7 @@ every_call = pytest.mark.parametrize("call", BY_EPOCH.values(), ids=BY_EPOCH.key
 @every_call
 def test_a_leader_of_the_past_is_refused(queue: Queue, call: Callable[..., object]) -> None:
     queue.add([run()])
-    queue.begin(2, at(0))
+    queue.begin(2, at(0), at(0))
     with pytest.raises(StaleEpoch):
         call(queue, 1)
     assert queue.counts() == Counts(runs=1, in_flight=0)
@@ -37,7 +37,7 @@ def test_an_emptied_queue_refuses_until_somebody_begins(
     store.empty()
     with pytest.raises(QueueEmptied):
         call(queue, 1)
-    queue.begin(1, at(0))
+    queue.begin(1, at(0), at(0))
     call(queue, 1)
 
 
@@ -55,19 +55,35 @@ def test_who_does_not_lead_is_refused_by_an_emptied_queue_too(store: Store) -> N
 
 
 def test_the_epoch_is_never_lowered(queue: Queue) -> None:
-    queue.begin(9, at(0))
+    queue.begin(9, at(0), at(0))
     with pytest.raises(StaleEpoch):
-        queue.begin(8, at(0))
-    queue.begin(9, at(0))
-    queue.begin(10, at(0))
+        queue.begin(8, at(0), at(0))
+    queue.begin(9, at(0), at(0))
+    queue.begin(10, at(0), at(0))
 
 
-def test_beginning_tells_how_far_loading_had_come(store: Store) -> None:
+def test_a_new_leader_goes_on_where_the_ledger_says_if_the_queue_knows_as_much(
+    queue: Queue,
+) -> None:
+    queue.loaded(1, at(300))
+    assert queue.begin(2, at(300), at(0)) == at(300)
+    queue.loaded(2, at(600))
+    # It died before the ledger knew: what lies between is loaded twice, and known.
+    assert queue.begin(3, at(300), at(0)) == at(300)
+
+
+@in_a_cluster_too
+def test_a_queue_that_knows_less_is_loaded_from_the_watermark(queue: Queue) -> None:
+    queue.loaded(1, at(200))
+    assert queue.begin(2, at(300), at(100)) == at(100)
+
+
+def test_a_leader_that_dies_before_it_has_loaded_leaves_the_queue_no_wiser(store: Store) -> None:
     queue = store.queue
-    assert queue.begin(1, at(0)) is None
-    assert queue.loaded(1, at(300)) == at(0)
-    assert queue.begin(2, at(100)) == at(300)
-    assert queue.loaded(2, at(400)) == at(100)
+    assert queue.begin(1, at(300), at(100)) == at(100)  # an empty one
+    assert queue.begin(2, at(300), at(100)) == at(100)
+    queue.loaded(2, at(300))
+    assert queue.begin(3, at(300), at(100)) == at(300)
 
 
 @in_a_cluster_too
@@ -76,7 +92,7 @@ def test_a_new_leader_gets_what_the_old_one_left_in_flight(queue: Queue) -> None
     queue.add(dues)
     popped = queue.tick(1, at(0), PLENTY, 100).runs
     queue.published(1, popped[:5])
-    queue.begin(2, at(0))
+    queue.begin(2, at(0), at(0))
     assert set(queue.take_over(2)) == set(popped[5:])
     assert len(queue.take_over(2)) == 15  # until they are published
     queue.published(2, popped[5:])
@@ -87,7 +103,7 @@ def test_a_new_leader_gets_what_the_old_one_left_in_flight(queue: Queue) -> None
 def test_thousands_in_flight_come_back_once_each(queue: Queue) -> None:
     queue.add([run() for _ in range(2100)])
     queue.tick(1, at(0), {POOL: 2100}, 2100)
-    queue.begin(2, at(0))
+    queue.begin(2, at(0), at(0))
     taken = queue.take_over(2)
     assert len(taken) == len(set(taken)) == 2100
 

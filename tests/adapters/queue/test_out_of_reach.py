@@ -21,7 +21,7 @@ from tests.adapters.queue.stores import valkey_store
 
 MINUTE = timedelta(minutes=1)
 CALLS: dict[str, Callable[[ValkeyQueue, ValkeyCache], object]] = {
-    "begin": lambda queue, _: queue.begin(1, NOON),
+    "begin": lambda queue, _: queue.begin(1, NOON, NOON),
     "loaded": lambda queue, _: queue.loaded(1, NOON),
     "add": lambda queue, _: queue.add([run()]),
     "remove": lambda queue, _: queue.remove([uuid4()]),
@@ -63,7 +63,7 @@ class BadLine(Client):
 @pytest.fixture
 def line(valkey_server: Valkey) -> Iterator[BadLine]:
     client = BadLine(valkey_server.url)
-    valkey_store(client).queue.begin(1, NOON)
+    valkey_store(client).queue.begin(1, NOON, NOON)
     yield client
     client.close()
 
@@ -95,7 +95,7 @@ def test_no_answer_is_the_same_error_in_time(call: Callable[..., object], deaf_p
 
 def test_a_full_store_is_the_same_error(valkey_client: Client) -> None:
     queue = valkey_store(valkey_client).queue
-    queue.begin(1, NOON)
+    queue.begin(1, NOON, NOON)
     valkey_client.ask("CONFIG", "SET", "maxmemory", "1")
     try:
         with pytest.raises(QueueUnavailable, match="memory"):
@@ -136,7 +136,7 @@ def test_a_tick_whose_answer_was_lost_is_answered_by_the_next(line: BadLine) -> 
 
 def test_connections_that_the_server_closed_are_opened_again(valkey_client: Client) -> None:
     queue = valkey_store(valkey_client).queue
-    queue.begin(1, NOON)
+    queue.begin(1, NOON, NOON)
     queue.sleep(0)
     _close_all_others(valkey_client)
     queue.add([run()])

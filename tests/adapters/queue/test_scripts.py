@@ -42,7 +42,7 @@ def test_keys_are_given_in_the_order_that_the_scripts_expect(valkey_client: Clie
 
 def test_every_key_carries_the_tag_of_its_cell(valkey_client: Client) -> None:
     store = valkey_store(valkey_client)
-    store.queue.begin(1, NOON)
+    store.queue.begin(1, NOON, NOON)
     store.queue.add([run(priority=p, tenant="{x}") for p in range(1, 11)] + [run(60)])
     store.queue.tick(1, at(0), {POOL: 5}, 5)
     store.cache.put_worker_statuses({"{w}": b""})
@@ -55,8 +55,8 @@ def test_cells_in_one_store_do_not_meet(valkey_client: Client, valkey_server: Va
     one = valkey_store(valkey_client).queue
     other_client = Client(valkey_server.url, cell="other")
     other = ValkeyQueue(other_client)
-    one.begin(1, NOON)
-    other.begin(5, NOON)
+    one.begin(1, NOON, NOON)
+    other.begin(5, NOON, NOON)
     one.add([run()])
     assert other.tick(5, at(0), PLENTY, 10).runs == []
     assert len(one.tick(1, at(0), PLENTY, 10).runs) == 1
@@ -65,7 +65,7 @@ def test_cells_in_one_store_do_not_meet(valkey_client: Client, valkey_server: Va
 
 def test_nothing_is_left_behind_when_all_is_published(valkey_client: Client) -> None:
     queue = valkey_store(valkey_client).queue
-    queue.begin(1, NOON)
+    queue.begin(1, NOON, NOON)
     queue.add([run(priority=1 + n % 10, tenant=f"t{n}") for n in range(50)])
     queue.published(1, queue.tick(1, at(0), PLENTY, 100).runs)
     left = {key.decode().partition(":")[2] for key in valkey_client.ask("KEYS", "*")}
@@ -75,7 +75,7 @@ def test_nothing_is_left_behind_when_all_is_published(valkey_client: Client) -> 
 def test_a_hundred_thousand_waiting_runs_take_16_megabytes(valkey_client: Client) -> None:
     """150 bytes each; a tenth of the million that benchmarks/queue.py measures."""
     queue = valkey_store(valkey_client).queue
-    queue.begin(1, NOON)
+    queue.begin(1, NOON, NOON)
     ids = [run_id(new_job_id(NOON), at(n % 300), POOL) for n in range(100_000)]
     queue.add([Due(each, "acme", POOL, 5, at(n % 300), 0) for n, each in enumerate(ids)])
     used = sum(

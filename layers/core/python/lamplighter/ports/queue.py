@@ -68,15 +68,16 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class Loading(Protocol):
-    def begin(self, epoch: int, loaded_to: datetime) -> datetime | None:
-        """Lead from here on, with everything before `loaded_to` loaded. StaleEpoch if too late.
+    def begin(self, epoch: int, loaded_to: datetime, watermark: datetime) -> datetime:
+        """Lead from here on. Answers from where to load. StaleEpoch if too late.
 
-        Answers how far loading had come here, None where there was nothing. Where that is behind
-        what the ledger says, runs were lost: load again from there, or from the watermark.
+        A queue that knows less than `loaded_to`, which the ledger believes, has lost runs: they
+        are loaded again from the watermark, below which nothing waits. It is remembered in the
+        same step: a leader that dies on the way leaves the next one in no other belief.
         """
 
-    def loaded(self, epoch: int, to: datetime) -> datetime:
-        """Remember how far loading has come. Answers, as `begin`, where it stood before."""
+    def loaded(self, epoch: int, to: datetime) -> None:
+        """Remember how far loading has come: before that, everything is here."""
 
     def add(self, runs: Sequence[Due], *, epoch: int | None = None) -> None:
         """Let runs wait for their time; wakes the leader where one comes before all the others.

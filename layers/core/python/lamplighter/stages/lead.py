@@ -71,7 +71,9 @@ class Term:
             began = post.steady()
             self._keep_lease()
             if self._has_to_plan():
-                self._plan_for_queue()
+                # Loading has passed these fires, or is about to: the queue takes each once.
+                with loader.unsure():
+                    post.queue.add(self._plan_some(), epoch=lease.epoch)
             if self._duties.due("load"):
                 loader.start(post.clock.now() + HORIZON)
             post.report.loaded += loader.step()
@@ -116,17 +118,6 @@ class Term:
                 self._agenda = Agenda(None, self._agenda.wake_at)
                 self._planning = plan(self._post.ledger, self._lease, now + HORIZON)
         return self._planning is not None
-
-    def _plan_for_queue(self) -> None:
-        """Loading has passed these fires, or is about to: the queue takes each once.
-
-        While the ledger has runs that the queue has not, it says that less is loaded: should this
-        leader die meanwhile, the next one loads again, and not what is ahead alone.
-        """
-        queue, epoch = self._post.queue, self._lease.epoch
-        stood_at = queue.loaded(epoch, self._post.clock.now())
-        queue.add(self._plan_some(), epoch=epoch)
-        queue.loaded(epoch, stood_at)
 
     def _plan_some(self) -> list[Due]:
         """A page at a time, so that a long plan keeps neither the lease nor a tick waiting."""

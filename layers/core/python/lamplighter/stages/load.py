@@ -1,9 +1,11 @@
 """Load: bring what will be due soon from the ledger into the queue, once, by key."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from lamplighter.domain.ids import epoch_ms, fire_of, first_run_id
+from lamplighter.domain.ids import fire_of, first_run_id
 from lamplighter.fail_points import FailPoint, fail_point
 from lamplighter.ports.ledger import Lease, Ledger
 from lamplighter.ports.queue import Queue
@@ -17,12 +19,15 @@ UNCLAIMED = timedelta(seconds=60)
 class Loader:
     """Loads a stretch page by page, so that a leader can renew its lease and tick in between.
 
-    Behind `loaded_to` the queue has everything.
+    Behind `loaded_to` the queue has everything; it says so at the end of a stretch.
     """
 
     def __init__(self, ledger: Ledger, queue: Queue, lease: Lease) -> None:
         self._ledger, self._queue, self._lease = ledger, queue, lease
-        self.loaded_to = begin(ledger, queue, lease)
+        cursor = ledger.cursor()
+        self._watermark = cursor.watermark
+        self.loaded_to = queue.begin(lease.epoch, cursor.loaded_to, cursor.watermark)
+        self._said = self.loaded_to
         self._until: datetime | None = None
         self._after: UUID = first_run_id(self.loaded_to)
 
@@ -53,23 +58,17 @@ class Loader:
         self._queue.loaded(self._lease.epoch, until)
         fail_point(FailPoint.LOAD_ADDED)
         self._ledger.move_cursor(self._lease, until)
-        self.loaded_to, self._until = until, None
+        self.loaded_to, self._said, self._until = until, until, None
 
+    @contextmanager
+    def unsure(self) -> Iterator[None]:
+        """While the ledger may have runs behind `loaded_to` that the queue has not.
 
-def begin(ledger: Ledger, queue: Queue, lease: Lease) -> datetime:
-    """Lead from here on. Answers from where to load: behind it, the queue has everything.
-
-    A queue that knows less than the ledger thought has lost runs: they are loaded again from the
-    watermark, below which nothing waits. That is said in the queue at once, or a leader that dies
-    on the way would leave the next one in the belief that all of it is there.
-    """
-    cursor = ledger.cursor()
-    known = queue.begin(lease.epoch, cursor.loaded_to)
-    # The queue keeps milliseconds, as run ids do.
-    if known is not None and epoch_ms(known) >= epoch_ms(cursor.loaded_to):
-        return cursor.loaded_to
-    queue.loaded(lease.epoch, cursor.watermark)
-    return cursor.watermark
+        Should this leader die meanwhile, the next one loads again, and not what is ahead alone.
+        """
+        self._queue.loaded(self._lease.epoch, self._watermark)
+        yield
+        self._queue.loaded(self._lease.epoch, self._said)
 
 
 def load_awake(ledger: Ledger, queue: Queue, lease: Lease, now: datetime) -> int:

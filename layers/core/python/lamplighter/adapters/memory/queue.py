@@ -30,29 +30,29 @@ class MemoryQueue:
         self._runs: dict[UUID, Due] = {}
         self._in_flight: set[Ready] = set()
 
-    def begin(self, epoch: int, loaded_to: datetime) -> datetime | None:
+    def begin(self, epoch: int, loaded_to: datetime, watermark: datetime) -> datetime:
         with self._lock:
             known, stood_at = self._sentinel or (epoch, None)
             if epoch < known:
                 raise StaleEpoch(f"epoch {known} has begun")
-            self._sentinel = epoch, epoch_ms(loaded_to)
-            return None if stood_at is None else instant_of(stood_at)
+            has_all = stood_at is not None and stood_at >= epoch_ms(loaded_to)
+            start = epoch_ms(loaded_to if has_all else watermark)
+            self._sentinel = epoch, start
+            return instant_of(start)
 
-    def loaded(self, epoch: int, to: datetime) -> datetime:
+    def loaded(self, epoch: int, to: datetime) -> None:
         with self._lock:
-            stood_at = self._guard(epoch)
+            self._guard(epoch)
             self._sentinel = epoch, epoch_ms(to)
-            return instant_of(stood_at)
 
-    def _guard(self, epoch: int | None) -> int:
+    def _guard(self, epoch: int | None) -> None:
         if self._sentinel is None:
             raise QueueEmptied("the sentinel is missing")
-        known, loaded_to = self._sentinel
+        known, _loaded_to = self._sentinel
         if epoch is not None and epoch > known:
             raise QueueEmptied("the sentinel of this epoch is missing")
         if epoch is not None and epoch < known:
             raise StaleEpoch(f"epoch {known} has begun")
-        return loaded_to
 
     def add(self, runs: Sequence[Due], *, epoch: int | None = None) -> None:
         if not runs:

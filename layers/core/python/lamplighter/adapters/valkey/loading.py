@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from lamplighter.adapters.valkey.client import CHUNK, LANES, Client
+from lamplighter.adapters.valkey.client import CHUNK, LANES, Argument, Client
 from lamplighter.adapters.valkey.codec import chunks, pack_waiting
 from lamplighter.adapters.valkey.scripts import script
 from lamplighter.domain.ids import epoch_ms, instant_of
@@ -14,12 +14,12 @@ from lamplighter.domain.run import Due
 class ValkeyLoading:
     _client: Client
 
-    def begin(self, epoch: int, loaded_to: datetime) -> datetime | None:
-        stood_at = self._client.run(script("begin"), [epoch, epoch_ms(loaded_to)])
-        return None if stood_at is None else instant_of(int(stood_at))
+    def begin(self, epoch: int, loaded_to: datetime, watermark: datetime) -> datetime:
+        asked: list[Argument] = [epoch, epoch_ms(loaded_to), epoch_ms(watermark)]
+        return instant_of(int(self._client.run(script("begin"), asked)))
 
-    def loaded(self, epoch: int, to: datetime) -> datetime:
-        return instant_of(int(self._client.run(script("loaded"), [epoch, epoch_ms(to)])))
+    def loaded(self, epoch: int, to: datetime) -> None:
+        self._client.run(script("loaded"), [epoch, epoch_ms(to)])
 
     def add(self, runs: Sequence[Due], *, epoch: int | None = None) -> None:
         # One call after the other, not in a pipeline: a server works a pipeline off in one go.
