@@ -94,6 +94,32 @@ def test_functions_of_an_allowed_package_may_be_called_by_their_path(tmp_path: P
     assert "is a coroutine function" in (outcomes[6].error or "")
 
 
+@pytest.mark.parametrize(
+    "name", ["check_output", "imported", "Report", "_helper", "bound", "partial"]
+)
+def test_a_module_that_is_allowed_offers_its_own_public_functions_alone(
+    tmp_path: Path, name: str
+) -> None:
+    here = "tests.adapters.targets.allowed"
+    runner = a_runner(tmp_path, allowed=[here])
+
+    refused, wrapped = run_all(
+        runner, python(f"{here}:{name}", ["true"]), python(f"{here}:triple", 2)
+    )
+
+    assert (refused.verdict, refused.retryable) == (Verdict.FAILED, False)
+    assert "is not for jobs" in (refused.error or "")
+    assert wrapped.result == 6
+
+
+def test_private_modules_of_an_allowed_package_are_not_allowed_with_it(tmp_path: Path) -> None:
+    runner = a_runner(tmp_path, allowed=["zoneinfo"])
+
+    outcome = run_one(runner, python("zoneinfo._tzpath:find_tzfile"))
+
+    assert "its module is not allowed" in (outcome.error or "")
+
+
 def test_a_deployments_modules_register_their_handlers(runner: Runner) -> None:
     handlers.Handlers(modules=["tests.adapters.targets.registering"])
 

@@ -1,4 +1,4 @@
-"""Which Python functions a job may call: those that were registered, and modules that are allowed.
+"""Which Python functions a job may call: those registered, and those of modules that are allowed.
 
 @handler("reports.nightly")
 def nightly(payload: Any, context: Context) -> Any:
@@ -41,7 +41,7 @@ def handler(name: str, *, quick: bool = False) -> Callable[[Function], Function]
 
 
 class Handlers:
-    """The registered ones, and functions `module:function` of packages that `allowed` names.
+    """The registered ones, and public functions `module:function` of packages in `allowed`.
 
     `modules` are imported now: they register what the deployment has.
     """
@@ -67,10 +67,22 @@ class Handlers:
                 f" there are {', '.join(sorted(_registered))}",
                 retryable=False,
             )
-        return Handler(_checked(name, _imported(name, module, attribute)))
+        found = _checked(name, _imported(name, module, attribute))
+        if not _is_offered(found, module, attribute):
+            raise TargetFailed(
+                f"handler {name!r} is not for jobs: a function may be called by its path where its"
+                f" own module is {module} and its name has no leading underscore; any other needs"
+                " @handler",
+                retryable=False,
+            )
+        return Handler(found)
 
     def _may_import(self, module: str) -> bool:
-        return any(module == each or module.startswith(f"{each}.") for each in self._allowed)
+        """An allowed package's own modules too, but its private ones only where they are named."""
+        return any(
+            module == each or (module.startswith(f"{each}.") and "._" not in module[len(each) :])
+            for each in self._allowed
+        )
 
 
 def _imported(name: str, module: str, attribute: str) -> object:
@@ -78,6 +90,15 @@ def _imported(name: str, module: str, attribute: str) -> object:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as problem:
         raise TargetFailed(f"handler {name!r}: {problem}", retryable=False) from problem
+
+
+def _is_offered(found: object, module: str, attribute: str) -> bool:
+    """Whoever names a module means what it defines, not what it needs: `run` of subprocess, say."""
+    return (
+        inspect.isfunction(found)
+        and found.__module__ == module
+        and not attribute.startswith("_")
+    )  # fmt: skip
 
 
 def _checked(name: str, function: object) -> Function:
