@@ -79,7 +79,7 @@ class Broker(Construct):
         """See topics, and how far each group has come."""
         self._let(who, "cluster", ["Connect", "DescribeCluster"], [""])
         self._let(who, "topic", ["DescribeTopic"], list(self.topics))
-        self._let(who, "group", ["DescribeGroup"], groups())
+        self._let(who, "group", ["DescribeGroup"], groups(self._profile))
 
     def let_publish(self, who: iam.IGrantable, names: Sequence[str] | None = None) -> None:
         """To all topics, or to these. An idempotent producer asks the cluster for its number."""
@@ -211,8 +211,12 @@ def topics(profile: Profile) -> list[Topic]:
     return list((found | {topic.name: topic for topic in of_tasks}).values())
 
 
-def groups() -> list[str]:
-    """All that read: a group for each mapping, and one for the workers."""
+def groups(profile: Profile) -> list[str]:
+    """All that read: a group for each mapping, and one for the workers of each other pool.
+
+    Those of a pool whose workers are elsewhere too: the leader counts what they have not read.
+    """
     read = [mapped(function, DEFAULT_POOL) for function in READERS]
     of_mappings = [mapping_group(each.group, topic) for each in read for topic in each.topics]
-    return [*of_mappings, mapped("executor", TASKS_POOL).group]
+    others = [pool for pool in profile.windows if pool != DEFAULT_POOL]
+    return of_mappings + [mapped("executor", pool).group for pool in others]
