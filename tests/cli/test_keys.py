@@ -1,13 +1,16 @@
 """`keys` on a ledger, and by way of a function that reaches it."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from botocore.awsrequest import AWSResponse
 from click.testing import CliRunner, Result
+from moto import mock_aws
 
 from functions.authorizer.handler import handler
 from infra.local.postgres import Postgres
@@ -70,6 +73,23 @@ def _invoke(request: Any, **_: Any) -> Any:
     return AWSResponse(request.url, 200, headers, Raw(json.dumps(answer).encode()))
 
 
+@pytest.fixture
+def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """A machine with credentials and no region, and an AWS in which nothing was deployed."""
+    for name in [each for each in os.environ if each.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setenv("LAMPLIGHTER_BUS", "sqs")
+    monkeypatch.chdir(tmp_path)
+    wiring.forget()
+    with mock_aws():
+        yield
+    wiring.forget()
+
+
 def test_a_key_is_shown_once_and_its_hash_is_kept(keys: Keys) -> None:
     made = keys("create", "ci", "--tenant", "acme", "--role", "reader", "--expires-in", "30d")
 
@@ -109,3 +129,23 @@ def test_a_ledger_out_of_reach_is_said_so(keys: Keys, monkeypatch: pytest.Monkey
     monkeypatch.setattr(wiring, "keyring", away)
 
     assert "nobody there" in keys("list", exits=1).output
+
+
+def test_a_function_is_asked_in_the_region_that_the_variable_names(
+    nowhere: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """boto3 itself knows AWS_DEFAULT_REGION alone, which may be another."""
+    monkeypatch.setenv("AWS_REGION", "eu-central-1")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-west-2")
+
+    refused = CliRunner().invoke(main, ["keys", "list", "--function", "cell-authorizer"])
+
+    assert "arn:aws:lambda:eu-central-1:" in refused.output
+
+
+@pytest.mark.parametrize("command", [["keys", "list", "--function", "f"], ["redrive", "--list"]])
+def test_without_any_region_one_is_told_what_to_set(nowhere: None, command: list[str]) -> None:
+    refused = CliRunner().invoke(main, command)
+
+    assert refused.exit_code == 1
+    assert "no region is known: set AWS_REGION" in refused.output

@@ -34,7 +34,7 @@ def first_job(options: Options, outputs: Mapping[str, str], url: str) -> list[st
     if options.auth == "api-key":
         function = outputs.get("AuthorizerFunction", "<the output AuthorizerFunction>")
         return [
-            f"export LAMPLIGHTER_URL={url}",
+            f"export AWS_REGION={options.region} LAMPLIGHTER_URL={url}",
             f"export LAMPLIGHTER_API_KEY=$(lamplighter keys create first --function {function})",
             _SUBMIT,
         ]

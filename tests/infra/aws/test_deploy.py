@@ -132,7 +132,7 @@ def test_a_deployment_runs_the_cdk_and_says_how_to_go_on(machine: Machine) -> No
         "never",
     ]
     assert call["region"] == "us-east-1"
-    assert "export LAMPLIGHTER_URL=https://api.example" in said
+    assert "export AWS_REGION=us-east-1 LAMPLIGHTER_URL=https://api.example" in said
     assert "lamplighter keys create first --function lamplighter-authorizer-1" in said
 
 

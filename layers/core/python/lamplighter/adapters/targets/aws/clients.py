@@ -1,17 +1,30 @@
 """boto3 clients, made when first needed and shared: making one costs more than using it."""
 
+import os
 import threading
 from typing import Any, Final
 
 import boto3
 from botocore.config import Config
+from botocore.exceptions import NoRegionError
 
 DEFAULT_READ_SECONDS: Final = 60
 # A client's read timeout is fixed when it is made; with these steps there are few of them.
 _READ_STEPS: Final = (5, 10, 20, 30, 60, 120, 300, 600, 900)
 
 
+class NoRegion(NoRegionError):
+    """boto3's own words do not say where it looks."""
+
+    fmt = "no region is known: set AWS_REGION, or `aws configure set region …` for your profile"
+
+
 class Clients:
+    """Of the region that is given, else AWS_REGION, else where boto3 looks.
+
+    boto3 does not know that variable, by which Lambda, the CDK and AWS's command line go.
+    """
+
     def __init__(self, region: str | None = None) -> None:
         self._region = region
         self._lock = threading.Lock()
@@ -47,4 +60,8 @@ class Clients:
             tcp_keepalive=True,
         )
         make: Any = self._session.client  # typed per service, and the name is a variable here
-        return make(service, region_name=region, config=config)
+        named = region or os.environ.get("AWS_REGION")
+        try:
+            return make(service, region_name=named, config=config)
+        except NoRegionError:
+            raise NoRegion from None
