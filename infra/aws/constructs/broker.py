@@ -141,7 +141,7 @@ class Broker(Construct):
                     client_broker="TLS", in_cluster=True
                 ),
             ),
-            configuration_info=None if size.express else self._configuration(name, size),
+            configuration_info=None if size.express else self._configuration(name),
             logging_info=msk.CfnCluster.LoggingInfoProperty(
                 broker_logs=msk.CfnCluster.BrokerLogsProperty(
                     cloud_watch_logs=msk.CfnCluster.CloudWatchLogsProperty(
@@ -164,15 +164,12 @@ class Broker(Construct):
             else None,
         )
 
-    def _configuration(self, name: str, size: Size) -> msk.CfnCluster.ConfigurationInfoProperty:
-        """Express brokers have these as their own defaults, and refuse to be told some of them."""
-        made = msk.CfnConfiguration(
-            self,
-            "Configuration",
-            name=name,
-            kafka_versions_list=[size.version],
-            server_properties=_PROPERTIES,
-        )
+    def _configuration(self, name: str) -> msk.CfnCluster.ConfigurationInfoProperty:
+        """Express brokers have these as their own defaults, and refuse to be told some of them.
+
+        It says no version of Kafka: another one would replace it, and the name would be taken.
+        """
+        made = msk.CfnConfiguration(self, "Configuration", name=name, server_properties=_PROPERTIES)
         return msk.CfnCluster.ConfigurationInfoProperty(
             arn=made.attr_arn, revision=made.attr_latest_revision_revision
         )

@@ -109,6 +109,12 @@ def test_brokers_need_no_zookeeper(with_kafka: Template) -> None:
     assert with_kafka.one("AWS::MSK::Cluster")["KafkaVersion"].endswith(".kraft")
 
 
+def test_a_new_version_of_kafka_replaces_no_configuration(with_kafka: Template) -> None:
+    """Its list of versions cannot change unless its name does."""
+    for each in with_kafka.properties("AWS::MSK::Configuration"):
+        assert "KafkaVersionsList" not in each
+
+
 def test_brokers_are_three_in_three_zones(with_kafka: Template) -> None:
     cluster = with_kafka.one("AWS::MSK::Cluster")
     nodes = cluster["BrokerNodeGroupInfo"]

@@ -159,6 +159,8 @@ CASES: list[tuple[str, Change, Check]] = [
     ("small", _set(_DB, "ServerlessV2ScalingConfiguration.SecondsUntilAutoPause", 60),
      test_data.test_only_a_database_that_may_reach_zero_pauses),
     ("standard", _set(_MSK, "KafkaVersion", "3.9.x"), test_data.test_brokers_need_no_zookeeper),
+    ("standard", _set("AWS::MSK::Configuration", "KafkaVersionsList", ["3.9.x.kraft"]),
+     test_data.test_a_new_version_of_kafka_replaces_no_configuration),
     ("large", _set(_MSK, "NumberOfBrokerNodes", 4),
      test_data.test_brokers_are_three_in_three_zones),
     ("large", _set("AWS::ElastiCache::ReplicationGroup", "TransitEncryptionEnabled", False),
