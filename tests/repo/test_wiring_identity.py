@@ -12,6 +12,7 @@ from lamplighter import wiring
 from lamplighter.adapters.kafka import bus as kafka
 from lamplighter.adapters.postgres.address import resolved
 from lamplighter.settings import InvalidSettings
+from lamplighter.wiring import around
 
 URL = "postgresql://lamplighter@cell.example:5432/ledger"
 
@@ -64,6 +65,16 @@ def test_without_a_region_nobody_signs(environment: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(InvalidSettings, match="AWS_REGION is not set"):
         wiring.database()
+
+
+def test_calls_go_to_this_region_without_boto3s_own_variable(
+    environment: pytest.MonkeyPatch,
+) -> None:
+    environment.delenv("AWS_DEFAULT_REGION", raising=False)
+    environment.setenv("AWS_CONFIG_FILE", "/dev/null")
+
+    assert around.clients().get("sns").meta.region_name == "eu-west-1"
+    assert around.clients().get("sns", "eu-north-1").meta.region_name == "eu-north-1"
 
 
 @mock_aws

@@ -59,7 +59,9 @@ class Tasks(Construct):
             "worker",
             image=self._image(),
             # Lambda says to its functions where they are; nobody promises that Fargate does.
-            environment={"AWS_REGION": self._options.region, **variables},
+            # We read the one, boto3 in a deployer's handlers reads the other.
+            environment=dict.fromkeys(("AWS_REGION", "AWS_DEFAULT_REGION"), self._options.region)
+            | dict(variables),
             logging=ecs.LogDrivers.aws_logs(
                 stream_prefix="worker",
                 log_group=log_group(self, "Log", self._options.profile),

@@ -46,7 +46,9 @@ def test_workers_serve_their_pool(template: Template) -> None:
     variables = {each["Name"]: each["Value"] for each in container["Environment"]}
 
     assert variables["LAMPLIGHTER_POOL"] == "tasks"
+    # The second is what boto3 reads, in whatever a deployer brings.
     assert variables["AWS_REGION"] == template.options.region
+    assert variables["AWS_DEFAULT_REGION"] == template.options.region
     assert container["StopTimeout"] == 120
 
 
