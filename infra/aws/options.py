@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from infra.aws import brought
 from infra.aws.profiles import PROFILES, Profile, with_tasks_at_rest
+from infra.aws.targets import is_cluster, service
 
 AUTHS: Final = ("iam", "jwt", "api-key")
 _CELL: Final = re.compile(r"[a-z][a-z0-9-]{0,23}")
@@ -190,12 +191,21 @@ def _check(options: Options) -> None:
         raise InvalidOption("domain and certificate (its ARN in ACM, same region) go together")
     _check_zones(options.zones)
     _check_brought(options)
-    for arn in options.targets:
+    _check_targets(options.targets)
+
+
+def _check_targets(targets: tuple[str, ...]) -> None:
+    for arn in targets:
         if not _TARGET.fullmatch(arn):
             raise InvalidOption(
                 f"targets: {arn} is no ARN of Lambda, SQS, SNS, EventBridge, Step Functions, ECS,"
                 " or of a role that a task of ECS has"
             )
+    tasks = [arn for arn in targets if service(arn) == "ecs" and not is_cluster(arn)]
+    if tasks and not any(map(is_cluster, targets)):
+        raise InvalidOption(
+            f"targets: {tasks[0]} runs in no cluster; name it as well, as arn:aws:ecs:…:cluster/…"
+        )
 
 
 def _check_zones(zones: tuple[str, ...]) -> None:

@@ -1,7 +1,7 @@
 """Who may do what, in one table. Nothing is granted anywhere else."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from aws_cdk import Stack
 from aws_cdk import aws_ecs as ecs
@@ -17,6 +17,7 @@ from infra.aws.constructs.storage import Storage
 from infra.aws.environment import COURIER, WORKER
 from infra.aws.options import Options
 from infra.aws.profiles import TASKS_POOL
+from infra.aws.targets import allowed
 from infra.local.mapping import mapped
 from lamplighter.contracts.topics import JOB_EVENTS, JOB_REQUESTS, mapping_group
 from lamplighter.domain.job import DEFAULT_POOL
@@ -33,14 +34,6 @@ _LOOK_UP: Final = (
     "kafka:DescribeClusterV2",
     "kafka:GetBootstrapBrokers",
 )
-# What a target's ARN says -> what calling it takes.
-_CALLS: Final = {
-    "lambda": ["lambda:InvokeFunction"],
-    "sqs": ["sqs:SendMessage", "sqs:GetQueueUrl"],
-    "sns": ["sns:Publish"],
-    "events": ["events:PutEvents"],
-    "states": ["states:StartExecution"],
-}
 
 
 class Permissions(Construct):
@@ -73,7 +66,8 @@ class Permissions(Construct):
             self._allow(who, ["s3:GetObject"], [self._log_objects()])
         if function in _RUN:
             self._allow(who, ["s3:PutObject", "s3:AbortMultipartUpload"], [self._log_objects()])
-            self._grant_targets(who)
+            for each in allowed(self._options.targets):
+                self._allow(who, each.actions, each.arns, each.conditions)
         if function == WORKER:
             self._grant_own_task(who)
         if function in _ALERT:
@@ -111,27 +105,6 @@ class Permissions(Construct):
             read = mapped("executor", TASKS_POOL)
             bus.let_read(who, read.topics, [read.group])
 
-    def _grant_targets(self, who: iam.IGrantable) -> None:
-        """Only what the deployer named: a job's author must not reach all of an account."""
-        for arn in self._options.targets:
-            service, what = arn.split(":")[2], arn.split(":", 5)[5]
-            if service == "ecs" and what.startswith("cluster/"):
-                self._let_follow_tasks(who, arn)
-            elif service == "ecs":
-                self._allow(who, ["ecs:RunTask"], [arn])
-            elif service == "iam":
-                ours = {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
-                self._allow(who, ["iam:PassRole"], [arn], ours)
-            else:
-                self._allow(who, _CALLS[service], [arn])
-
-    def _let_follow_tasks(self, who: iam.IGrantable, cluster: str) -> None:
-        """Of one cluster: see how a task ends, stop it, and find one that was started before."""
-        tasks = cluster.replace(":cluster/", ":task/", 1) + "/*"
-        self._allow(who, ["ecs:DescribeTasks", "ecs:StopTask"], [tasks])
-        # Listing knows no task as its resource; the condition says which cluster's.
-        self._allow(who, ["ecs:ListTasks"], ["*"], {"ArnEquals": {"ecs:cluster": cluster}})
-
     def _grant_secrets(self, function: str, who: iam.IGrantable) -> None:
         options = self._options
         if not options.profile.network.secrets:
@@ -160,7 +133,7 @@ class Permissions(Construct):
         who: iam.IGrantable,
         actions: Sequence[str],
         arns: Sequence[str],
-        conditions: dict[str, dict[str, str]] | None = None,
+        conditions: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         iam.Grant.add_to_principal(
             grantee=who, actions=list(actions), resource_arns=list(arns), conditions=conditions

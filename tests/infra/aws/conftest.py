@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -17,6 +17,17 @@ from tests.infra.aws.template import Template
 REPORT = "validation-report.json"
 # The dependency layer is not built for this: it takes pip and a network.
 _UNBUNDLED: dict[str, Any] = {"aws:cdk:bundling-stacks": []}
+# One of each kind that a job may address, and what a task of ECS needs beside its definition.
+TARGETS: Final = {
+    "lambda": "arn:aws:lambda:eu-west-1:123456789012:function:report",
+    "sqs": "arn:aws:sqs:eu-west-1:123456789012:orders",
+    "sns": "arn:aws:sns:eu-west-1:123456789012:news",
+    "eventbridge": "arn:aws:events:eu-west-1:123456789012:event-bus/default",
+    "stepfunctions": "arn:aws:states:eu-west-1:123456789012:stateMachine:orders",
+    "ecs": "arn:aws:ecs:eu-west-1:123456789012:task-definition/report:1",
+    "cluster": "arn:aws:ecs:eu-west-1:123456789012:cluster/batch",
+    "role": "arn:aws:iam::123456789012:role/report",
+}
 
 
 if missing(NEEDED_BY["node"]):
@@ -133,9 +144,7 @@ def chosen(chosen_assembly: Path, bundle: Path, handlers: Path) -> Template:
         "certificate": "arn:aws:acm:eu-west-1:123456789012:certificate/1",
         "zones": "eu-west-1a,eu-west-1b,eu-west-1c",
         "image": "123456789012.dkr.ecr.eu-west-1.amazonaws.com/worker:1",
-        "targets": "arn:aws:ecs:eu-west-1:123456789012:task-definition/report:1,"
-        "arn:aws:ecs:eu-west-1:123456789012:cluster/batch,"
-        "arn:aws:iam::123456789012:role/report",
+        "targets": ",".join(TARGETS.values()),
         "webhook_secret": "lamplighter-webhooks",
         "alarm_email": "nobody@example.com",
         "protect": "false",

@@ -53,26 +53,6 @@ def test_whoever_asks_is_told_whose_a_token_is(chosen: Template) -> None:
         assert told["LAMPLIGHTER_JWT_DEFAULT_TENANT"] == "shared"
 
 
-def test_only_named_targets_may_be_called(chosen: Template) -> None:
-    definition, _, _ = chosen.options.targets
-    assert chosen.may(chosen.role_of("executor"), "ecs:RunTask") == [definition]
-
-
-def test_a_task_of_a_target_can_be_started_with_its_role_and_followed(chosen: Template) -> None:
-    _, cluster, passed = chosen.options.targets
-    role = chosen.role_of("executor")
-    (handed_on,) = (s for s in chosen.statements(role) if s["Action"] == "iam:PassRole")
-    (listing,) = (s for s in chosen.statements(role) if s["Action"] == "ecs:ListTasks")
-
-    assert handed_on["Resource"] == passed
-    assert "ecs-tasks.amazonaws.com" in flat(handed_on["Condition"])
-    assert chosen.may(role, "ecs:DescribeTasks") == [
-        "arn:aws:ecs:eu-west-1:123456789012:task/batch/*"
-    ]
-    assert chosen.may(role, "ecs:StopTask") == chosen.may(role, "ecs:DescribeTasks")
-    assert listing["Condition"] == {"ArnEquals": {"ecs:cluster": cluster}}
-
-
 def test_a_secret_is_named_and_not_told(chosen: Template) -> None:
     value = chosen.variables("executor")["LAMPLIGHTER_WEBHOOK_SECRET"]
 

@@ -24,6 +24,7 @@ from infra.aws.options import InvalidOption, of
         ({"nat": "maybe"}, "true or false"),
         ({"targets": "orders"}, "no ARN"),
         ({"targets": "arn:aws:dynamodb:us-east-1:1:table/orders"}, "no ARN"),
+        ({"targets": "arn:aws:ecs:us-east-1:1:task-definition/report"}, "cluster/"),
         ({"tasks_at_rest": "1000"}, "0 to"),
     ],
 )
@@ -49,9 +50,7 @@ def test_an_image_may_be_named_by_digest() -> None:
 
 def test_a_target_brings_its_endpoint() -> None:
     without = of({"profile": "standard"})
-    with_target = of(
-        {"profile": "standard", "targets": "arn:aws:ecs:us-east-1:1:task-definition/report:1"}
-    )
+    with_target = of({"profile": "standard", "targets": "arn:aws:ecs:us-east-1:1:cluster/batch"})
 
     assert endpoints(with_target).keys() - endpoints(without).keys() == {"ecs"}
 
