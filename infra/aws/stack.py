@@ -10,6 +10,7 @@ from infra.aws.constructs.broker import Broker
 from infra.aws.constructs.cache import Cache
 from infra.aws.constructs.dashboard import Dashboard
 from infra.aws.constructs.database import Database
+from infra.aws.constructs.fence import Fence
 from infra.aws.constructs.functions import Functions
 from infra.aws.constructs.mappings import Mappings
 from infra.aws.constructs.metrics import Metrics
@@ -80,6 +81,13 @@ def build(app: App, options: Options) -> Stack:
         api=api, bus=bus, database=database, set_aside=mappings.set_aside,
     )  # fmt: skip
     Dashboard(stack, "Dashboard", options, metrics=metrics, functions=functions, bus=bus)
+    Fence(
+        stack,
+        "Fence",
+        around=[functions["executor"].role, tasks.definition.task_role],
+        courier=functions[COURIER],
+        tasks=tasks.definition,
+    )
     _outputs(stack, storage, database, functions)
     accept(stack, options)
     return stack

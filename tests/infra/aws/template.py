@@ -70,10 +70,11 @@ class Template:
         return found
 
     def statements(self, role: str) -> list[dict[str, Any]]:
-        """What a role may do, from every policy that names it."""
+        """What a role may do and must not, from every policy that names it."""
         return [
             statement
-            for policy in self.properties("AWS::IAM::Policy")
+            for kind in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy")
+            for policy in self.properties(kind)
             if {"Ref": role} in policy.get("Roles", [])
             for statement in policy["PolicyDocument"]["Statement"]
         ]
@@ -84,10 +85,17 @@ class Template:
 
     def may(self, role: str, action: str) -> list[Any]:
         """The resources on which a role may do this."""
+        return self._named(role, action, "Allow")
+
+    def must_not(self, role: str, action: str) -> list[Any]:
+        """Those on which it may not, whoever else allows it."""
+        return self._named(role, action, "Deny")
+
+    def _named(self, role: str, action: str, effect: str) -> list[Any]:
         return [
             resource
             for statement in self.statements(role)
-            if action in listed(statement["Action"])
+            if statement["Effect"] == effect and action in listed(statement["Action"])
             for resource in listed(statement["Resource"])
         ]
 

@@ -73,6 +73,9 @@ def test_keys_are_checked_by_a_function_and_remembered(
     assert authorizer["AuthorizerResultTtlInSeconds"] > 0
     assert with_keys.function("authorizer") in flat(authorizer["AuthorizerUri"])
     assert with_keys.may(with_keys.role_of("authorizer"), "rds-db:connect")
+    # It makes keys for whoever may call it, which no job may.
+    never = with_keys.must_not(with_keys.role_of("executor"), "lambda:InvokeFunction")
+    assert f"<{with_keys.function('authorizer')}.Arn>" in map(flat, never)
     # `lamplighter keys --function` needs its name.
     assert with_keys.body["Outputs"]["AuthorizerFunction"]["Value"] == {
         "Ref": with_keys.function("authorizer")

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,16 +61,31 @@ def _permissions(template: Template) -> dict[str, dict[str, list[str]]]:
     """Role -> action -> resources, without the ids that the CDK makes up."""
     return {
         role: {
-            action: sorted(_shortened(flat(each), template) for each in template.may(role, action))
-            for action in sorted(_actions(template, role))
+            **_resources(template, role, "Allow", template.may),
+            **{
+                f"never {action}": arns
+                for action, arns in _resources(template, role, "Deny", template.must_not).items()
+            },
         }
         for role in sorted(template.of_type("AWS::IAM::Role"))
     }
 
 
-def _actions(template: Template, role: str) -> set[str]:
+def _resources(
+    template: Template, role: str, effect: str, named: Callable[[str, str], list[Any]]
+) -> dict[str, list[str]]:
     return {
-        action for statement in template.statements(role) for action in listed(statement["Action"])
+        action: sorted(_shortened(flat(each), template) for each in named(role, action))
+        for action in sorted(_actions(template, role, effect))
+    }
+
+
+def _actions(template: Template, role: str, effect: str) -> set[str]:
+    return {
+        action
+        for statement in template.statements(role)
+        if statement["Effect"] == effect
+        for action in listed(statement["Action"])
     }
 
 

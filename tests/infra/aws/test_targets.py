@@ -78,7 +78,6 @@ def _listed(value: Any) -> list[Any]:
 
 
 def test_executors_and_workers_may_call_what_was_named(chosen: Template) -> None:
-    worker = chosen.one("AWS::ECS::TaskDefinition")["TaskRoleArn"]["Fn::GetAtt"][0]
     wanted = {
         (action, arn, str(each.conditions))
         for each in allowed(list(TARGETS.values()))
@@ -86,7 +85,7 @@ def test_executors_and_workers_may_call_what_was_named(chosen: Template) -> None
         for arn in each.arns
     }
 
-    for role in (chosen.role_of("executor"), worker):
+    for role in _those_who_run_jobs(chosen):
         assert wanted <= _as_tuples(chosen.statements(role))
     assert not wanted & _as_tuples(chosen.statements(chosen.role_of("recorder")))
 
@@ -146,3 +145,42 @@ def test_a_machine_that_was_named_with_its_alias_is_started_by_that_alone() -> N
         "ForAnyValue:StringLike": {"states:StateMachineQualifier": ["live"]}
     }
     assert follow.arns == ("arn:aws:states:eu-west-1:123456789012:execution:orders:*",)
+
+
+def _those_who_run_jobs(template: Template) -> list[str]:
+    worker: str = template.one("AWS::ECS::TaskDefinition")["TaskRoleArn"]["Fn::GetAtt"][0]
+    return [template.role_of("executor"), worker]
+
+
+def test_jobs_call_no_function_of_the_scheduler_whatever_they_may_call(template: Template) -> None:
+    """Those of the CDK's too: one of them makes any call of AWS's that it is told to."""
+    courier = template.function("courier")
+    functions = [f"<{name}.Arn>" for name in template.of_type("AWS::Lambda::Function")]
+    others = [name for name in functions if name != f"<{courier}.Arn>"]
+
+    for role in _those_who_run_jobs(template):
+        never = set(map(flat, template.must_not(role, "lambda:InvokeFunction")))
+        assert never == {*others, *(f"{name}:*" for name in others)}
+        assert f"<{courier}.Arn>" in map(flat, template.may(role, "lambda:InvokeFunction"))
+
+
+def test_jobs_hand_on_no_role_of_the_schedulers_tasks(template: Template) -> None:
+    task = template.one("AWS::ECS::TaskDefinition")
+    own = {flat(task["TaskRoleArn"]), flat(task["ExecutionRoleArn"])}
+
+    for role in _those_who_run_jobs(template):
+        assert set(map(flat, template.must_not(role, "iam:PassRole"))) == own
+
+
+def test_nothing_that_is_deployed_waits_for_what_jobs_must_not_call(template: Template) -> None:
+    """It names the functions, so a function that waited for it would wait for itself."""
+    (fence,) = template.of_type("AWS::IAM::ManagedPolicy")
+
+    for name in template.resources:
+        assert fence not in template.before(name), name
+
+
+def test_what_the_scheduler_needs_of_its_own_is_not_denied(template: Template) -> None:
+    for role in _those_who_run_jobs(template):
+        for action in ("sns:Publish", "sqs:SendMessage"):
+            assert not template.must_not(role, action)

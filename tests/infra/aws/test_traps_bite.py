@@ -13,6 +13,7 @@ from tests.infra.aws import (
     test_functions,
     test_mappings,
     test_network,
+    test_targets,
     test_tasks,
 )
 from tests.infra.aws.template import Template, flat, listed
@@ -119,6 +120,8 @@ CASES: list[tuple[str, Change, Check]] = [
      test_mappings.test_a_mappings_function_may_set_aside_without_a_key),
     ("standard", _forbid("ec2:CreateNetworkInterface"),
      test_functions.test_functions_in_the_network_may_have_interfaces_there),
+    ("small", _without("AWS::IAM::ManagedPolicy"),
+     test_targets.test_jobs_call_no_function_of_the_scheduler_whatever_they_may_call),
     ("small", _set(_FUNCTION, "ReservedConcurrentExecutions", 5),
      test_functions.test_no_concurrency_is_reserved),
     ("standard", _independent(_SCHEMA),
