@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from infra.aws import brought
+from infra.aws import brought, reach
 from infra.aws.profiles import PROFILES, Profile, with_tasks_at_rest
 from infra.aws.targets import is_cluster, service
 
@@ -192,6 +192,10 @@ def _check(options: Options) -> None:
     _check_zones(options.zones)
     _check_brought(options)
     _check_targets(options.targets)
+    try:
+        reach.check(options)
+    except reach.Unreachable as problem:
+        raise InvalidOption(str(problem)) from None
 
 
 def _check_targets(targets: tuple[str, ...]) -> None:

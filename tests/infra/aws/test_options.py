@@ -33,6 +33,56 @@ def test_a_choice_that_cannot_work_is_refused(context: dict[str, str], says: str
         of(context)
 
 
+FAR_IMAGE = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/worker:1"
+FAR_TARGET = "arn:aws:sqs:eu-west-1:123456789012:orders"
+FAR_SECRET = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:webhooks-abcdef"
+FAR_CERTIFICATE = "arn:aws:acm:eu-west-1:123456789012:certificate/1"
+
+
+@pytest.mark.parametrize(
+    ("context", "says"),
+    [
+        ({"image": FAR_IMAGE}, "image: .* without nat=true"),
+        ({"targets": FAR_TARGET}, "targets: .* without nat=true"),
+        ({"webhook_secret": FAR_SECRET}, "webhook_secret=.* without nat=true"),
+        ({"pagerduty_secret": FAR_SECRET}, "pagerduty_secret=.* without nat=true"),
+    ],
+)
+def test_without_nat_nothing_is_named_in_another_region(context: dict[str, str], says: str) -> None:
+    with pytest.raises(InvalidOption, match=says):
+        of({"profile": "standard", **context})
+
+    assert of({"profile": "standard", "nat": "true", **context}).nat
+
+
+def test_tasks_in_public_subnets_reach_another_region_and_functions_do_not() -> None:
+    chosen = of({"profile": "small", "image": FAR_IMAGE, "targets": FAR_TARGET})
+
+    assert chosen.targets == (FAR_TARGET,)
+    with pytest.raises(InvalidOption, match="webhook_secret"):
+        of({"profile": "small", "webhook_secret": FAR_SECRET})
+
+
+def test_what_has_no_region_or_may_mean_this_one_is_near() -> None:
+    targets = ("arn:aws:iam::1:role/report", "arn:aws:sns:*:1:news", "arn:aws:sqs:us-east-1:1:a")
+
+    assert of({"profile": "standard", "targets": ",".join(targets)}).targets == targets
+
+
+@pytest.mark.parametrize("certificate", [FAR_CERTIFICATE, "jobs.example.com"])
+def test_a_certificate_is_of_the_apis_region_whatever_the_network(certificate: str) -> None:
+    chosen = {"domain": "jobs.example.com", "certificate": certificate, "nat": "true"}
+
+    with pytest.raises(InvalidOption, match=r"certificate=.* in ACM in us-east-1"):
+        of(chosen)
+
+
+@pytest.mark.parametrize("option", ["webhook_secret", "pagerduty_secret"])
+def test_a_secret_is_not_named_where_nobody_may_read_one(option: str) -> None:
+    with pytest.raises(InvalidOption, match=f"secrets=false and {option}=webhooks"):
+        of({"profile": "standard", "secrets": "false", option: "webhooks"})
+
+
 def test_nothing_chosen_is_small_closed_and_without_nat() -> None:
     chosen = of({})
 
