@@ -3,6 +3,7 @@
 Time is a number that a test moves.
 """
 
+import math
 from collections.abc import Sequence
 from uuid import uuid4
 
@@ -68,16 +69,16 @@ def test_runs_that_come_one_by_one_take_partitions_in_turn() -> None:
     for _ in range(2 * PARTITIONS):
         world.now += 10.0  # each is finished long before the next
         places += world.window.place(runs(1))
-    assert places == [0, 1, 2, 3, 0, 1, 2, 3]
+    assert places == [0, 3, 2, 1, 0, 3, 2, 1]
 
 
 def test_a_chunk_stays_together_and_the_next_begins_where_it_ended() -> None:
     world = World()
-    assert world.window.place(runs(6)) == [0, 0, 1, 1, 2, 3]
+    assert world.window.place(runs(6)) == [0, 0, 3, 3, 2, 1]
     world.now += 10.0
-    assert world.window.place(runs(2)) == [0, 1]
+    assert world.window.place(runs(2)) == [0, 3]
     world.now += 10.0
-    assert world.window.place(runs(3)) == [2, 3, 0]
+    assert world.window.place(runs(3)) == [2, 1, 0]
 
 
 def test_what_fills_the_window_goes_out_in_batches_as_large_as_a_partition_may_have() -> None:
@@ -85,7 +86,7 @@ def test_what_fills_the_window_goes_out_in_batches_as_large_as_a_partition_may_h
     assert set(world.window.place(runs(100))) == {0, 1, 2, 3}
     world = World()
     world.publish(*[0] * 60)
-    assert world.window.place(runs(40)) == [1] * 20 + [2] * 20
+    assert world.window.place(runs(40)) == [3] * 20 + [2] * 20
 
 
 def test_a_large_window_opens_no_further_than_the_pool_keeps_pace() -> None:
@@ -135,10 +136,67 @@ def test_where_many_are_due_at_once_batches_are_longer_and_few_stay_spread_out()
     assert len(set(world.window.place(runs(2_000)))) == 2  # in 150 ms
 
 
+def work_off(world: World, count: int, seconds: float) -> None:
+    """So many runs go out at once, and are done after a while."""
+    consumer = world.bus.consumer(GROUP, [P2])
+    world.publish(*world.window.place(runs(count)))
+    consumer.commit(consumer.poll(count, 1.0))
+    consumer.close()
+    world.now += seconds
+    world.window.free()
+
+
+def test_what_is_due_every_minute_goes_out_in_batches_as_it_did_the_minute_before() -> None:
+    world = World(default=10_000)
+    assert len(set(world.window.place(runs(1)))) == 1
+    world.now += 0.1
+    work_off(world, 1_000, 0.2)
+    world.ticks(60.0)
+    assert len(set(world.window.place(runs(1_000)))) == 3  # half of 5,000 a second, 150 ms each
+
+
+def test_pace_is_counted_from_when_there_was_work_and_not_from_the_last_question() -> None:
+    world = World(default=10_000)
+    world.window.free()
+    world.now += 4.0
+    work_off(world, 1_000, 0.2)
+    assert world.window.paces() == {"default": pytest.approx(5_000)}
+
+
+def test_a_leader_begins_with_what_the_last_one_knew_of_the_pools() -> None:
+    world = World(default=10_000)
+    world.window.believe({"default": 2_000.0, "gone": 1.0})
+    assert world.window.paces() == {"default": 2_000.0}
+    assert len(set(world.window.place(runs(1_000)))) == 4
+    world.window.believe({"default": 10.0})
+    assert world.window.paces()["default"] > 10.0
+
+
+def test_a_look_is_worth_while_soon_after_work_has_begun_and_then_ever_later() -> None:
+    world = World()
+    assert world.window.look_in() == math.inf
+    world.publish(*world.window.place(runs(1)))
+    looks: list[float] = []
+    while len(looks) < 4:
+        looks.append(world.window.look_in())
+        world.now += looks[-1]
+        world.window.free()
+    assert looks == pytest.approx([0.1, 0.1, 0.2, 0.4])
+
+
+def test_a_bus_that_is_away_is_no_reason_to_look() -> None:
+    world = World()
+    world.publish(*world.window.place(runs(1)))
+    world.bus.away = True
+    world.now += 0.1
+    world.window.free()
+    assert world.window.look_in() == pytest.approx(1.0)
+
+
 def test_each_class_and_pool_has_partitions_of_its_own() -> None:
     world = World(default=100, tasks=100)
     some = [*runs(1, priority=1), *runs(1, priority=9), *runs(1, "tasks"), *runs(2, priority=1)]
-    assert world.window.place(some) == [0, 0, 0, 1, 2]
+    assert world.window.place(some) == [0, 0, 0, 3, 2]
 
 
 def test_a_partition_with_something_unfinished_is_left_alone_while_others_are_idle() -> None:

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,7 +77,17 @@ def test_single_runs_take_partitions_in_turn() -> None:
     for _ in range(6):
         taken += partitions.take(1)
         partitions.learn([0, 0, 0])
-    assert taken == [0, 1, 2, 0, 1, 2]
+    assert taken == [0, 2, 1, 0, 2, 1]
+
+
+@pytest.mark.parametrize("readers", [2, 4, 5])
+def test_a_few_partitions_are_read_by_different_readers(readers: int) -> None:
+    """Whoever reads one partition of twenty reads those next to it, too."""
+    partitions = known(*[0] * 20)
+    for _ in range(10):
+        taken = set(partitions.take(readers + 2))
+        assert len({number * readers // 20 for number in taken}) >= readers - 1
+        partitions.learn([0] * 20)
 
 
 def test_one_that_did_nothing_between_two_answers_is_stuck() -> None:
@@ -88,7 +99,7 @@ def test_one_that_did_nothing_between_two_answers_is_stuck() -> None:
 
 def test_one_that_was_idle_at_the_last_answer_may_have_just_begun() -> None:
     partitions = known(1, 0, 0)
-    assert partitions.take(2) == [1, 2]
+    assert partitions.take(2) == [2, 1]
     partitions.learn([1, 1, 1])
     assert set(partitions.take(30)) == {1, 2}
 

@@ -95,6 +95,16 @@ def test_only_one_of_two_watchers_leads(world: World) -> None:
     )
 
 
+def test_a_leader_tells_the_next_one_how_quick_the_pools_were(world: World) -> None:
+    world.queue.keep_paces({"default": 1e6})
+    with watching(world.watcher()):
+        world.receive_all([world.submit()])
+
+    [(pool, pace)] = world.queue.paces().items()
+    assert pool == "default"
+    assert 0 < pace < 1e6  # what it was told, as far as it has not seen otherwise since
+
+
 def test_a_leader_that_dies_is_missed_and_its_work_goes_on(world: World) -> None:
     dead = world.ledger.acquire_lease(LEASE, "dead", LEASE_TTL)
     assert dead is not None

@@ -100,6 +100,17 @@ def test_a_new_leader_gets_what_the_old_one_left_in_flight(queue: Queue) -> None
     assert queue.counts() == Counts(runs=0, in_flight=0)
 
 
+@in_a_cluster_too
+def test_the_next_leader_is_told_how_quick_the_pools_were(store: Store, queue: Queue) -> None:
+    assert queue.paces() == {}
+    queue.keep_paces({"default": 4512.5, "a-pool": 0.25})
+    queue.keep_paces({"default": 12.0})
+    queue.keep_paces({})
+    assert queue.paces() == {"default": 12.0, "a-pool": 0.25}
+    store.empty()
+    assert queue.paces() == {}
+
+
 def test_thousands_in_flight_come_back_once_each(queue: Queue) -> None:
     queue.add([run() for _ in range(2100)])
     queue.tick(1, at(0), {POOL: 2100}, 2100)

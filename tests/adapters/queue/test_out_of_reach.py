@@ -29,6 +29,8 @@ CALLS: dict[str, Callable[[ValkeyQueue, ValkeyCache], object]] = {
     "tick": lambda queue, _: queue.tick(1, NOON, PLENTY, 10),
     "published": lambda queue, _: queue.published(1, [ready(run())]),
     "take_over": lambda queue, _: queue.take_over(1),
+    "keep_paces": lambda queue, _: queue.keep_paces({"default": 1.0}),
+    "paces": lambda queue, _: queue.paces(),
     "next_due": lambda queue, _: queue.next_due(),
     "depth": lambda queue, _: queue.depth(NOON),
     "counts": lambda queue, _: queue.counts(),

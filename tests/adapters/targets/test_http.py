@@ -97,26 +97,49 @@ def test_the_signature_is_the_specifications_own_example() -> None:
     assert signed == "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
+class Noting:
+    """A courier that goes nowhere, for a deployment that signs with a secret of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.requests: list[HttpRequest] = []
+        self.runner = a_runner(folder, secrets=KnownSecrets(**SECRETS), sender=self)
+        target = HttpTarget(self, signing_secret="plain words")
+        self.runner.targets._targets[_http_spec()] = target  # type: ignore[attr-defined]
+
+    def send(self, request: HttpRequest, context: Context) -> HttpResponse:  # noqa: ARG002
+        self.requests.append(request)
+        return HttpResponse(200, {}, b"")
+
+
+def _signed_with(secret: str, request: HttpRequest) -> bool:
+    told = request.headers
+    signed = sign(secret, told["webhook-id"], int(told["webhook-timestamp"]), request.body)
+    return told["webhook-signature"] == f"v1,{signed}"
+
+
 def test_the_deployments_secret_signs_where_the_job_names_none(
     receiver: Receiver, tmp_path: Path
 ) -> None:
-    requests: list[HttpRequest] = []
+    noting = Noting(tmp_path)
 
-    class Courier:
-        def send(self, request: HttpRequest, context: Context) -> HttpResponse:  # noqa: ARG002
-            requests.append(request)
-            return HttpResponse(200, {}, b"")
+    outcome = run_one(noting.runner, webhook(receiver.url("200")))
 
-    target = HttpTarget(Courier(), signing_secret="plain words")
-    runner = a_runner(tmp_path, sender=Courier())
-    runner.targets._targets[_http_spec()] = target  # type: ignore[attr-defined]
-
-    outcome = run_one(runner, webhook(receiver.url("200")))
-
+    [request] = noting.requests
     assert outcome.verdict is Verdict.SUCCESS
-    assert requests[0].headers["webhook-signature"].startswith("v1,")
+    assert _signed_with("plain words", request)
     assert receiver.received == []
-    assert "webhook" not in repr(requests[0])
+    assert "webhook" not in repr(request)
+
+
+def test_a_secret_that_the_job_names_signs_in_place_of_the_deployments(tmp_path: Path) -> None:
+    """Else a receiver could not tell its own tenant from any other of the deployment."""
+    noting = Noting(tmp_path)
+
+    run_one(noting.runner, webhook("https://x.example/", signing_secret={"secret": "signing"}))
+
+    [request] = noting.requests
+    assert _signed_with(SECRETS["signing"], request)
+    assert not _signed_with("plain words", request)
 
 
 BODIES: list[tuple[dict[str, Any], Any, bytes, str | None]] = [

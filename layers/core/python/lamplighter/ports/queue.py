@@ -111,6 +111,17 @@ class Ticks(Protocol):
         """All that is in flight, whoever popped it: publish it again, the claim sorts it out."""
 
 
+class Handover(Protocol):
+    def keep_paces(self, paces: Mapping[str, float]) -> None:
+        """How many runs a second each pool has shown it can do, for whoever leads next.
+
+        No more than a hint: a leader that dies does not say it.
+        """
+
+    def paces(self) -> dict[str, float]:
+        """What was said last; nothing of pools of which nobody has said anything."""
+
+
 class Depths(Protocol):
     def next_due(self) -> datetime | None:
         """When the next tenant joins the line: the first due time of those not yet in it.
@@ -132,5 +143,5 @@ class Waking(Protocol):
         """Wait so long, or until somebody calls `wake`: True. Spurious wake-ups happen."""
 
 
-class Queue(Loading, Ticks, Depths, Waking, Protocol):
+class Queue(Loading, Ticks, Handover, Depths, Waking, Protocol):
     """All of it: what `ValkeyQueue` and `MemoryQueue` both are, and one suite proves."""

@@ -7,6 +7,7 @@ that is large is opened only as far as the pool's pace fills it. A partition is 
 executor at a time, so a run goes where nobody is busy and nothing waits.
 """
 
+import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
@@ -27,6 +28,8 @@ _AHEAD_SECONDS: Final = 0.5
 _BATCH_SECONDS: Final = 0.05
 # Where that many are due at once, they wait anyway, and longer ones are cheaper still.
 _LONG_BATCH_SECONDS: Final = 0.15
+# At rest, half of what is known of a pool's pace is forgotten in so long.
+_REST_SECONDS: Final = 60.0
 
 
 class Window:
@@ -49,7 +52,7 @@ class Window:
         self._steady = steady
         self._ask_next = float("-inf")
         self._pools = {
-            name: _Pool(name, size, readers(name, mapped=name in mapped))
+            name: _Pool(name, size, readers(name, mapped=name in mapped), steady())
             for name, size in windows.items()
         }
 
@@ -58,6 +61,21 @@ class Window:
         for pool in self._pools.values():
             self._look(pool)
         return {name: max(0, pool.room() - pool.unfinished()) for name, pool in self._pools.items()}
+
+    def paces(self) -> dict[str, float]:
+        """What the pools have shown, for the next leader to begin with."""
+        return {name: pool.pace for name, pool in self._pools.items()}
+
+    def believe(self, paces: Mapping[str, float]) -> None:
+        """What the last leader knew: it may have been quick runs' hour."""
+        for name, pace in paces.items():
+            if pool := self._pools.get(name):
+                pool.pace = max(pool.pace, pace)
+
+    def look_in(self) -> float:
+        """In how many seconds it is worth while to look, for the pace: soon, then ever later."""
+        busy = [pool.look_at(self._every) for pool in self._pools.values() if pool.unfinished()]
+        return max(0.0, max(self._ask_next, min(busy, default=math.inf)) - self._steady())
 
     def place(self, runs: Sequence[Ready]) -> list[int | None]:
         """A partition for each of these, which are unfinished from here on.
@@ -69,7 +87,7 @@ class Window:
             pool = self._pools.get(name)
             if pool:
                 self._look(pool)
-                chosen = pool.take(job_class, len(numbers))
+                chosen = pool.take(job_class, len(numbers), self._steady())
                 for number, partition in zip(numbers, chosen, strict=True):
                     places[number] = partition
         return places
@@ -89,33 +107,50 @@ class Window:
 
 
 class _Pool:
-    def __init__(self, name: str, size: int, readers: Sequence[tuple[str, list[str]]]) -> None:
+    def __init__(
+        self, name: str, size: int, readers: Sequence[tuple[str, list[str]]], now: float
+    ) -> None:
         self.size = size
         self.readers = readers
         self.topics = {job_class: job_runs(name, job_class) for job_class in JobClass}
         self.asked_at = float("-inf")
         self._partitions = {job_class: Partitions() for job_class in JobClass}
         self._somewhere = 0
-        self._pace = 0.0  # runs that it finishes in a second
+        self.pace = 0.0  # runs that it finishes in a second
+        self._busy_since = now
 
     def room(self) -> int:
         """How many may be on the bus now."""
-        return min(self.size, max(_ALWAYS, int(self._pace * _AHEAD_SECONDS)))
+        return min(self.size, max(_ALWAYS, int(self.pace * _AHEAD_SECONDS)))
 
     def unfinished(self) -> int:
         return self._somewhere + sum(each.unfinished() for each in self._partitions.values())
+
+    def look_at(self, every: float) -> float:
+        busy_for = self.asked_at - self._busy_since
+        return self._last() + max(every, busy_for)
 
     def learn(self, lags: Mapping[Place, int], now: float) -> None:
         before, self._somewhere = self.unfinished(), 0
         for job_class, topic in self.topics.items():
             places = sorted(place for place in lags if place[0] == topic)
             self._partitions[job_class].learn([lags[place] for place in places])
-        pace = max(0, before - self.unfinished()) / max(0.001, now - self.asked_at)
-        # Batches end in bursts: a moment in which none did says little.
-        self._pace = max(pace, 0.75 * self._pace)
+        seconds = now - self._last()
+        if before:
+            pace = max(0, before - self.unfinished()) / max(0.001, seconds)
+            # Batches end in bursts: a moment in which none did says little.
+            self.pace = max(pace, 0.75 * self.pace)
+        else:  # rest says nothing: what is due every minute goes out as quickly as it did
+            self.pace *= 0.5 ** (seconds / _REST_SECONDS)
         self.asked_at = now
 
-    def take(self, job_class: JobClass, runs: int) -> Sequence[int | None]:
+    def _last(self) -> float:
+        """When it was last asked for, or, if that was later, had nothing to do."""
+        return max(self.asked_at, self._busy_since)
+
+    def take(self, job_class: JobClass, runs: int, now: float) -> Sequence[int | None]:
+        if not self.unfinished():
+            self._busy_since = now
         partitions = self._partitions[job_class]
         chosen = partitions.take(runs, self._together(runs, len(partitions)))
         if not chosen:
@@ -129,10 +164,10 @@ class _Pool:
         part of the room; where less is, if each gets one run.
         """
         is_full = self.unfinished() + runs >= self.room()
-        many = int(self._pace * _LONG_BATCH_SECONDS)
+        many = int(self.pace * _LONG_BATCH_SECONDS)
         if is_full or runs > many > 0:
             return max(1, self.room() // max(1, partitions) if is_full else 1, many)
-        return max(1, int(self._pace * _BATCH_SECONDS))
+        return max(1, int(self.pace * _BATCH_SECONDS))
 
 
 def _by_topic(runs: Sequence[Ready]) -> dict[tuple[str, JobClass], list[int]]:

@@ -1,6 +1,7 @@
 """Lead: one term, from taking the lease to giving it up; with the queue, or without it."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -53,6 +54,12 @@ class Term:
                 except QueueUnavailable as error:
                     self._post.sleeper.lost_queue(error)
 
+    def hand_on(self) -> None:
+        """What the next leader would have to learn anew."""
+        if not self._post.sleeper.outage.lasts:
+            with suppress(QueueUnavailable):
+                self._post.queue.keep_paces(self._post.window.paces())
+
     def close(self) -> None:
         self._housekeeping.join()
 
@@ -65,6 +72,7 @@ class Term:
     def _serve(self) -> None:
         post, lease = self._post, self._lease
         loader = self._source = Loader(post.ledger, post.queue, lease)
+        post.window.believe(post.queue.paces())
         self._is_owed = True
         self._hurry("tick", "load", "look")
         while post.left() > 0 and not post.sleeper.outage.lasts:
@@ -166,6 +174,7 @@ class Term:
             pause = 0.0
         elif turn.backlog:
             pause = min(pause, SHORTEST_SLEEP)
+        pause = min(pause, post.window.look_in())
         self._duties.hurry("tick", pause)
         return pause
 

@@ -2,6 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Final
+
+# Steps of this part of a circle come closest to dividing it evenly, however many they are.
+_GOLDEN: Final = 0.618
 
 
 class Partitions:
@@ -9,6 +13,7 @@ class Partitions:
 
     def __init__(self) -> None:
         self._loads: list[int] = []
+        self._order: list[int] = []
         self._answered: Sequence[int] = ()
         self._stuck: set[int] = set()
         self._turn = 0
@@ -21,6 +26,8 @@ class Partitions:
         seen = zip(self._answered, self._loads, lags, strict=False)
         moves = [before == 0 or lag < load for before, load, lag in seen]
         self._stuck = {number for number, moved in enumerate(moves) if not moved}
+        if len(self._loads) != len(lags):
+            self._order = _far_apart(len(lags))
         self._answered, self._loads = lags, list(lags)
 
     def __len__(self) -> int:
@@ -39,14 +46,22 @@ class Partitions:
         shares = spread(runs, {number: self._loads[number] for number in best})
         for number, share in shares.items():
             self._loads[number] += share
-        self._turn = [*shares][-1] + 1
+        self._turn = self._order.index([*shares][-1]) + 1
         return [number for number, share in shares.items() for _ in range(share)]
 
     def _best(self) -> list[int]:
-        count = len(self._loads)
-        line = [(self._turn + number) % count for number in range(count)]
+        turn = self._turn % len(self._order)
+        line = self._order[turn:] + self._order[:turn]
         idle = [number for number in line if not self._loads[number]]
         return idle or [number for number in line if number not in self._stuck] or line
+
+
+def _far_apart(count: int) -> list[int]:
+    """All partitions, neighbours last: whoever reads one mostly reads those next to it, too."""
+    step = round(count * _GOLDEN)
+    while math.gcd(step, count) > 1:
+        step += 1
+    return [number * step % count for number in range(count)]
 
 
 def spread(runs: int, loads: Mapping[int, int]) -> dict[int, int]:

@@ -139,6 +139,7 @@ class Watcher:
             post.report.note(error)
         finally:
             post.report.seconds_led += post.steady() - began
+            term.hand_on()
             with suppress(LedgerUnavailable):
                 post.ledger.release_lease(lease)
             post.sleeper.wake()

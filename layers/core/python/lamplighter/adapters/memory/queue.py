@@ -29,6 +29,7 @@ class MemoryQueue:
         self._lanes = Lanes()
         self._runs: dict[UUID, Due] = {}
         self._in_flight: set[Ready] = set()
+        self._paces: dict[str, float] = {}
 
     def begin(self, epoch: int, loaded_to: datetime, watermark: datetime) -> datetime:
         with self._lock:
@@ -44,6 +45,14 @@ class MemoryQueue:
         with self._lock:
             self._guard(epoch)
             self._sentinel = epoch, epoch_ms(to)
+
+    def keep_paces(self, paces: Mapping[str, float]) -> None:
+        with self._lock:
+            self._paces |= paces
+
+    def paces(self) -> dict[str, float]:
+        with self._lock:
+            return dict(self._paces)
 
     def _guard(self, epoch: int | None) -> None:
         if self._sentinel is None:

@@ -60,6 +60,15 @@ class ValkeyTicks:
         self._lost_an_answer = False
         return Tick(runs, more=True, backlog=True, next_due=now)
 
+    def keep_paces(self, paces: Mapping[str, float]) -> None:
+        said = [part for pool, pace in paces.items() for part in (pool, pace)]
+        if said:
+            self._client.ask("HSET", self._client.key("paces"), *said)
+
+    def paces(self) -> dict[str, float]:
+        said = self._client.ask("HGETALL", self._client.key("paces"))
+        return {pool.decode(): float(pace) for pool, pace in said.items()}
+
     def published(self, epoch: int, runs: Sequence[Ready]) -> None:
         for chunk in chunks(runs, CHUNK):
             self._client.run(script("published"), [epoch, *pack_ready(chunk)])
