@@ -30,6 +30,17 @@ _HELD: Final = b"""r.slotted AND given.key IS NOT NULL
           AND NOT EXISTS (SELECT FROM slot_queue AS q WHERE q.key = given.key)"""
 
 
+class Order:
+    """Which way a batch tries first: the one that most of the last batch went."""
+
+    def __init__(self) -> None:
+        self.alone_first = False
+
+    def learn(self, *, plain: int, alone: int) -> None:
+        if plain != alone:
+            self.alone_first = alone > plain
+
+
 def _changed(query: bytes, changes: Mapping[bytes, bytes]) -> bytes:
     for old, new in changes.items():
         if query.count(old) != 1:

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from psycopg import Cursor
 
-from lamplighter.adapters.postgres.alone import CLAIM, keys_to_take, under_lock
+from lamplighter.adapters.postgres.alone import CLAIM, Order, keys_to_take, under_lock
 from lamplighter.adapters.postgres.arrays import instants, ints, uuids
 from lamplighter.adapters.postgres.calendars import calendars_of
 from lamplighter.adapters.postgres.database import Database, Row
@@ -50,12 +50,10 @@ OVERLAPPED = "another run of this job had begun meanwhile"
 
 class PostgresClaims(PostgresDependents):
     _db: Database
+    _claim_order: Order
 
     def claim(self, worker_id: str, claim_id: UUID, tickets: Sequence[Ticket]) -> ClaimAnswer:
-        claimed, cancelled = self._claim_plain(worker_id, claim_id, tickets)
-        if len(claimed) == len(tickets):
-            return ClaimAnswer(claimed, {}, cancelled)
-        claimed += self._claim_alone(worker_id, claim_id, _without(tickets, claimed))
+        claimed, cancelled = self._claim_simple(worker_id, claim_id, tickets)
         rest = {each.run_id: each.fence for each in _without(tickets, claimed)}
         if not rest:
             return ClaimAnswer(claimed, {}, cancelled)
@@ -67,30 +65,44 @@ class PostgresClaims(PostgresDependents):
         stopping = [*cancelled, *(run for run in judged.cancelled if run not in cancelled)]
         return ClaimAnswer(claimed + judged.claimed, judged.refused, stopping, ended)
 
+    def _claim_simple(
+        self, worker_id: str, claim_id: UUID, tickets: Sequence[Ticket]
+    ) -> tuple[list[Claimed], list[UUID]]:
+        """What needs no judging, and which runs of this worker somebody wants stopped."""
+        if self._claim_order.alone_first:
+            alone, stopping = self._claim_alone(worker_id, claim_id, tickets)
+            if alone and len(alone) == len(tickets):
+                return alone, stopping
+            plain, too = self._claim_plain(worker_id, claim_id, _without(tickets, alone))
+        else:
+            plain, stopping = self._claim_plain(worker_id, claim_id, tickets)
+            alone, too = self._claim_alone(worker_id, claim_id, _without(tickets, plain))
+        self._claim_order.learn(plain=len(plain), alone=len(alone))
+        return plain + alone, list({*stopping, *too})
+
     def _claim_plain(
         self, worker_id: str, claim_id: UUID, tickets: Sequence[Ticket]
     ) -> tuple[list[Claimed], list[UUID]]:
         ordered = sorted(tickets, key=lambda ticket: ticket.run_id.int)
         ids = [ticket.run_id for ticket in ordered]
         asked = _asked(worker_id, claim_id, ordered)
-        rows = update_runs(self._db, _SQL["claim_plain"], ids, asked)
-        claimed = [_from_row(ordered[row[0]], row) for row in rows if row[0] is not None]
-        return claimed, [row[1] for row in rows if row[0] is None]
+        return _from_rows(ordered, update_runs(self._db, _SQL["claim_plain"], ids, asked))
 
     def _claim_alone(
         self, worker_id: str, claim_id: UUID, tickets: Sequence[Ticket]
-    ) -> list[Claimed]:
+    ) -> tuple[list[Claimed], list[UUID]]:
         keys = keys_to_take(self._db, [ticket.run_id for ticket in tickets])
         if not keys:
-            return []
+            return [], []
         ordered = sorted(
             (ticket for ticket in tickets if ticket.run_id in keys),
             key=lambda ticket: ticket.run_id.int,
         )
         taken = [keys[ticket.run_id] for ticket in ordered]
         asked = _asked(worker_id, claim_id, ordered)
-        rows = self._db.run(lambda cursor: under_lock(cursor, CLAIM, taken, asked))
-        return [_from_row(ordered[row[0]], row) for row in rows if row[0] is not None]
+        return _from_rows(
+            ordered, self._db.run(lambda cursor: under_lock(cursor, CLAIM, taken, asked))
+        )
 
     def heartbeat(self, worker_id: str, pool: str, capacity: int) -> list[UUID]:
         params = {"worker_id": worker_id, "pool": pool, "capacity": capacity}
@@ -248,6 +260,11 @@ def _replace(locked: LockedRuns, rival: UUID) -> None:
         locked.put(transitions.skipped(run, SkipReason.OVERLAP, locked.now, REPLACED))
     elif run.state is not RunState.CANCELLING and not run.state.is_final:
         locked.put(transitions.cancelled(run, locked.now, REPLACED))
+
+
+def _from_rows(ordered: Sequence[Ticket], rows: Sequence[Row]) -> tuple[list[Claimed], list[UUID]]:
+    claimed = [_from_row(ordered[row[0]], row) for row in rows if row[0] is not None]
+    return claimed, [row[1] for row in rows if row[0] is None]
 
 
 def _from_row(ticket: Ticket, row: Row) -> Claimed:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from psycopg import Cursor
 
-from lamplighter.adapters.postgres.alone import FINISH, keys_to_free, under_lock
+from lamplighter.adapters.postgres.alone import FINISH, Order, keys_to_free, under_lock
 from lamplighter.adapters.postgres.arrays import (
     PackedArray,
     column,
@@ -30,13 +30,13 @@ _SQL = queries("finish")
 
 class PostgresOutcomes:
     _db: Database
+    _finish_order: Order
 
     def finish(self, outcomes: Sequence[Outcome]) -> list[Settled]:
         first = {outcome.run_id.int: outcome for outcome in reversed(outcomes)}
         if len(first) < len(outcomes):
             return self._finish_in_turn(outcomes)
-        settled = self._finish_plain([o for o in outcomes if o.verdict is Verdict.SUCCESS])
-        settled |= self._finish_alone(_open(outcomes, settled))
+        settled = self._finish_simple([o for o in outcomes if o.verdict is Verdict.SUCCESS])
         rest = _open(outcomes, settled)
         if rest:
             settled |= self._db.run(lambda cursor: _finish_judged(cursor, rest))
@@ -53,6 +53,16 @@ class PostgresOutcomes:
             batch[outcome.run_id.int] = outcome
         return answers + self.finish(list(batch.values()))
 
+    def _finish_simple(self, successes: Sequence[Outcome]) -> dict[int, Settled]:
+        if self._finish_order.alone_first:
+            alone = self._finish_alone(successes)
+            plain = self._finish_plain(_open(successes, alone))
+        else:
+            plain = self._finish_plain(successes)
+            alone = self._finish_alone(_open(successes, plain))
+        self._finish_order.learn(plain=len(plain), alone=len(alone))
+        return plain | alone
+
     def _finish_plain(self, outcomes: Sequence[Outcome]) -> dict[int, Settled]:
         if not outcomes:
             return {}
@@ -61,8 +71,7 @@ class PostgresOutcomes:
         rows = update_runs(self._db, _SQL["finish_plain"], ids, _reported(ordered))
         return _succeeded(ordered, rows)
 
-    def _finish_alone(self, outcomes: Sequence[Outcome]) -> dict[int, Settled]:
-        successes = [o for o in outcomes if o.verdict is Verdict.SUCCESS]
+    def _finish_alone(self, successes: Sequence[Outcome]) -> dict[int, Settled]:
         keys = keys_to_free(self._db, [o.run_id for o in successes])
         if not keys:
             return {}

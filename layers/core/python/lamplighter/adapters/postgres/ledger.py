@@ -1,6 +1,7 @@
 """The ledger on PostgreSQL, put together from its parts."""
 
 from lamplighter.adapters.postgres.address import Address
+from lamplighter.adapters.postgres.alone import Order
 from lamplighter.adapters.postgres.calendars import PostgresCalendars
 from lamplighter.adapters.postgres.changes import PostgresChanges
 from lamplighter.adapters.postgres.claims import PostgresClaims
@@ -39,6 +40,7 @@ class PostgresLedger(
         habits: Habits | None = None,
     ) -> None:
         self._db = Database(url, max_size=max_size, bounds=bounds, habits=habits)
+        self._claim_order, self._finish_order = Order(), Order()
 
     def let_go(self) -> bool:
         """Close every connection, so that the server may rest. Whether anybody had used one."""
