@@ -2,10 +2,13 @@
 
 import json
 import logging
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
-from typing import Any
+from typing import Any, TextIO
 from uuid import uuid4
 
 import pytest
@@ -15,6 +18,7 @@ from lamplighter import wiring
 from lamplighter.domain.states import RunState
 from lamplighter.telemetry.logs import (
     MOST_IDS,
+    Behind,
     JsonLines,
     Lines,
     keys,
@@ -159,3 +163,56 @@ def test_no_secret_and_no_payload_reaches_a_line(start: Callable[..., Cell], wri
     assert SECRET not in written.text.getvalue()
     password = str(wiring.settings().database_url).partition("://")[2].partition("@")[0]
     assert password.partition(":")[2] not in written.text.getvalue()
+
+
+def _behind(stream: TextIO) -> logging.Logger:
+    handler = Behind(stream)
+    handler.setFormatter(Lines())
+    log = logging.Logger("behind")
+    log.addHandler(handler)
+    return log
+
+
+def test_lines_of_many_threads_are_whole_and_each_ones_in_order() -> None:
+    stream = StringIO()
+    log = _behind(stream)
+
+    def talk(name: str) -> None:
+        for n in range(200):
+            log.info("%s says %d", name, n)
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(talk, "abcdefgh"))
+    log.handlers[0].flush()
+
+    said = [line.rpartition("behind ")[2] for line in stream.getvalue().splitlines()]
+    assert len(said) == 8 * 200
+    for name in "abcdefgh":
+        assert [line for line in said if line[0] == name] == [
+            f"{name} says {n}" for n in range(200)
+        ]
+
+
+def test_a_process_that_ends_has_written_every_line() -> None:
+    script = (
+        "import logging; from lamplighter.telemetry.logs import write_text\n"
+        "write_text('info')\n"
+        "for n in range(1000): logging.getLogger('x').info('line %d', n)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert [line.rpartition(" ")[2] for line in ended.stderr.splitlines()] == [
+        str(n) for n in range(1000)
+    ]
+
+
+def test_a_stream_that_is_gone_stops_nobody() -> None:
+    stream = StringIO()
+    log = _behind(stream)
+    stream.close()
+    log.info("to nobody")
+    log.handlers[0].flush()
+
+    log.handlers[0].acquire()  # the platform's tools may still ask for a lock that is not there
+    log.handlers[0].release()

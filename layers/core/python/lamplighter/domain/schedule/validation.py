@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from math import isfinite
+from typing import Any
 
 import msgspec
 
@@ -60,13 +62,19 @@ def _check_fields(schedule: Schedule) -> None:
     needed = _NEEDS.get(kind)
     if needed and getattr(schedule, needed) is None:
         raise InvalidSchedule(needed, f"give it; schedule_type {kind.value} needs it")
-    for field in msgspec.structs.fields(schedule):
-        if field.name == "schedule_type" or field.name in _BELONGS[kind]:
-            continue
-        if getattr(schedule, field.name) != field.default:
+    for name, default in _foreign(kind):
+        if getattr(schedule, name) != default:
             raise InvalidSchedule(
-                field.name, f"leave it out; it does not belong to schedule_type {kind.value}"
+                name, f"leave it out; it does not belong to schedule_type {kind.value}"
             )
+
+
+@cache
+def _foreign(kind: ScheduleType) -> list[tuple[str, Any]]:
+    """The fields that do not belong to this type, with what they are when left out."""
+    own = _BELONGS[kind] | {"schedule_type"}
+    fields = msgspec.structs.fields(Schedule)
+    return [(field.name, field.default) for field in fields if field.name not in own]
 
 
 def _check_numbers(schedule: Schedule) -> None:
