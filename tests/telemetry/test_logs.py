@@ -168,7 +168,7 @@ def test_no_secret_and_no_payload_reaches_a_line(start: Callable[..., Cell], wri
 def _behind(stream: TextIO) -> logging.Logger:
     handler = Behind(stream)
     handler.setFormatter(Lines())
-    log = logging.Logger("behind")
+    log = logging.Logger("behind")  # noqa: LOG001 - this test's alone
     log.addHandler(handler)
     return log
 
