@@ -172,6 +172,36 @@ def test_jobs_hand_on_no_role_of_the_schedulers_tasks(template: Template) -> Non
         assert set(map(flat, template.must_not(role, "iam:PassRole"))) == own
 
 
+def test_a_task_in_the_schedulers_network_is_denied_where_aws_tells_its_subnets(
+    template: Template,
+) -> None:
+    own = {f"<{name}>" for name in template.of_type("AWS::EC2::Subnet")}
+
+    for role in _those_who_run_jobs(template):
+        assert template.must_not(role, "ecs:RunTask") == ["*"]
+        assert _subnets_denied(template, role) == own
+
+
+def test_with_nat_all_its_subnets_are_denied_as_well(chosen: Template) -> None:
+    """There they are of other kinds, and the CDK keeps a list for each."""
+    own = {f"<{name}>" for name in chosen.of_type("AWS::EC2::Subnet")}
+
+    assert len(own) == 6
+    for role in _those_who_run_jobs(chosen):
+        assert _subnets_denied(chosen, role) == own
+
+
+def _subnets_denied(template: Template, role: str) -> set[str]:
+    """One of them is enough: a task may name others beside it."""
+    (when,) = (
+        each["Condition"]
+        for each in template.statements(role)
+        if each["Effect"] == "Deny" and each["Action"] == "ecs:RunTask"
+    )
+    assert when.keys() == {"ForAnyValue:StringEquals"}
+    return set(map(flat, when["ForAnyValue:StringEquals"]["ecs:subnet"]))
+
+
 def test_nothing_that_is_deployed_waits_for_what_jobs_must_not_call(template: Template) -> None:
     """It names the functions, so a function that waited for it would wait for itself."""
     (fence,) = template.of_type("AWS::IAM::ManagedPolicy")

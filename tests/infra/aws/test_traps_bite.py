@@ -122,6 +122,8 @@ CASES: list[tuple[str, Change, Check]] = [
      test_functions.test_functions_in_the_network_may_have_interfaces_there),
     ("small", _without("AWS::IAM::ManagedPolicy"),
      test_targets.test_jobs_call_no_function_of_the_scheduler_whatever_they_may_call),
+    ("small", _without("AWS::IAM::ManagedPolicy"),
+     test_targets.test_a_task_in_the_schedulers_network_is_denied_where_aws_tells_its_subnets),
     ("small", _set(_FUNCTION, "ReservedConcurrentExecutions", 5),
      test_functions.test_no_concurrency_is_reserved),
     ("standard", _independent(_SCHEMA),
