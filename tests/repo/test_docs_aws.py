@@ -13,7 +13,7 @@ from botocore import xform_name
 from botocore.session import Session
 
 ROOT: Final = Path(__file__).parents[2]
-PAGES: Final = [ROOT / "docs" / f"{name}.md" for name in ("deploy", "operations", "targets")]
+PAGES: Final = [ROOT / "docs" / f"{name}.md" for name in ("deploy", "operations")]
 _EVERYWHERE: Final = {"--query", "--output", "--region", "--profile", "--cli-binary-format"}
 _OF_ITS_OWN: Final = {
     ("ec2", "authorize-security-group-ingress"): {"--protocol", "--port", "--source-group"},
