@@ -1,6 +1,6 @@
 """The environment variables of every function and task: one table, checked against the settings."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from infra.aws.options import Options
@@ -15,8 +15,8 @@ WORKER = "worker"
 _RUNNERS = frozenset({"executor", WORKER, "recorder"})
 _WITH_HANDLERS = frozenset({"executor", WORKER})
 _BEHIND_THE_GATEWAY = frozenset({"submit", "query"})
-# Who says whether a command may be submitted, and who would run it. Never a function: no shell.
-_ASKED_FOR_COMMANDS = frozenset({"submit", "recorder", "executor", WORKER})
+# Who says whether a target may be submitted, and who would run it.
+_ASKED_FOR_TARGETS = frozenset({"submit", "recorder", "executor", WORKER})
 
 
 class UnknownSetting(Exception):
@@ -35,6 +35,8 @@ class Surroundings:
     log_bucket: str
     alerts: str
     courier: str
+    # Of every kind: from any of them, Valkey answers whoever asks.
+    subnets: Sequence[str]
 
 
 def environment(function: str, options: Options, around: Surroundings) -> dict[str, str]:
@@ -45,8 +47,10 @@ def environment(function: str, options: Options, around: Surroundings) -> dict[s
     if function in _BEHIND_THE_GATEWAY:
         values["jwt_tenant_claim"] = options.jwt_tenant_claim
         values["jwt_default_tenant"] = options.jwt_default_tenant
-    if function in _ASKED_FOR_COMMANDS:
+    if function in _ASKED_FOR_TARGETS:
+        # Never in a function: it has no shell.
         values["commands"] = "true" if options.commands and function != "executor" else "false"
+        values["own_subnets"] = ",".join(around.subnets)
     if function in _WITH_HANDLERS:
         values["handler_modules"] = ",".join(options.handler_modules) or None
     if function in _RUNNERS:

@@ -43,7 +43,13 @@ def build(app: App, options: Options) -> Stack:
     metrics = Metrics(options.cell)
 
     around = _surroundings(
-        options, functions, storage=storage, database=database, cache=cache, bus=bus
+        options,
+        functions,
+        network=network,
+        storage=storage,
+        database=database,
+        cache=cache,
+        bus=bus,
     )
     for name in _inside(options):
         functions.add(name, environment(name, options, around))
@@ -114,12 +120,13 @@ def _surroundings(
     options: Options,
     functions: Functions,
     *,
+    network: Network,
     storage: Storage,
     database: Database,
     cache: Cache,
     bus: Broker | Queues,
 ) -> Surroundings:
-    nothing = Surroundings("", "", None, None, "", "", "")
+    nothing = Surroundings("", "", None, None, "", "", "", ())
     courier = functions.add(COURIER, environment(COURIER, options, nothing))
     return Surroundings(
         database_url=database.url,
@@ -129,6 +136,7 @@ def _surroundings(
         log_bucket=storage.logs.bucket_name,
         alerts=storage.alerts.topic_arn,
         courier=courier.function_name,
+        subnets=network.subnet_ids(),
     )
 
 

@@ -106,6 +106,7 @@ def test_every_setting_is_read_by_somebody() -> None:
         "pools": "windows()",
         "shares": "class_shares()",
         "mapped_pools": "pools_of_mappings()",
+        "own_subnets": "own_network()",
     }
 
     unread = [

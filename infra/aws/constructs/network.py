@@ -82,6 +82,11 @@ class Network(Construct):
             self, name, vpc=self.vpc, description=what, allow_all_outbound=outbound
         )
 
+    def subnet_ids(self) -> list[str]:
+        """All that there are; the CDK keeps a list for each kind."""
+        kinds = (self.vpc.public_subnets, self.vpc.private_subnets, self.vpc.isolated_subnets)
+        return [subnet.subnet_id for kind in kinds for subnet in kind]
+
     def _subnets(self) -> list[ec2.SubnetConfiguration]:
         kind = ec2.SubnetType.PRIVATE_WITH_EGRESS
         if not self._options.nat:

@@ -1,5 +1,6 @@
 """The functions: what they are told, what they may do, how long they live."""
 
+import re
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -67,6 +68,8 @@ def _resolved(name: str, value: Any) -> str:
     if name == "LAMPLIGHTER_KAFKA_BOOTSTRAP_SERVERS":
         assert "BootstrapBrokerStringSaslIam" in flat(value)
         return "b-1.example:9098,b-2.example:9098"
+    if name == "LAMPLIGHTER_OWN_SUBNETS":
+        return re.sub(r"<\w+Subnet\w+>", "subnet-0a1b2c3d", flat(value))
     return flat(value)
 
 

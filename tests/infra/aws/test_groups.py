@@ -46,6 +46,7 @@ def test_the_watcher_counts_the_groups_of_the_mappings_and_of_the_workers(profil
         log_bucket="logs",
         alerts="topic",
         courier="courier",
+        subnets=(),
     )
     settings = load(environment("watcher", Options(profile), around))
     bus = AskedBus()

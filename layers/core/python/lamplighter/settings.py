@@ -176,6 +176,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         ]
         | None
     ) = None
+    own_subnets: Annotated[
+        str,
+        Meta(
+            pattern=r"^subnet-[0-9a-f]+(,subnet-[0-9a-f]+)*$",
+            description="Subnets of the scheduler's own network, where jobs may start no task.",
+        ),
+    ] = ""
     webhook_secret: Annotated[str, _secret("Signs what http targets are sent.")] | None = None
     log_bucket: (
         Annotated[str, Meta(description="S3 bucket for logs of runs; unset: data_dir.")] | None
@@ -244,6 +251,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def pools_of_mappings(self) -> frozenset[str]:
         """`mapped_pools`, read."""
         return frozenset(each for each in self.mapped_pools.split(",") if each)
+
+    def own_network(self) -> frozenset[str]:
+        """`own_subnets`, read."""
+        return frozenset(each for each in self.own_subnets.split(",") if each)
 
     def class_shares(self) -> dict[JobClass, int]:
         """`shares`, read."""

@@ -1,7 +1,7 @@
 """What no shape can say of a target: which URLs, header names and commands make sense."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -92,6 +92,20 @@ def check_aws(spec: msgspec.Struct) -> None:
     url = getattr(spec, "queue_url", None)
     if url is not None:
         _check_queue_url(url)
+
+
+def check_network(subnets: Iterable[str], ours: Collection[str]) -> None:
+    """A task in one of ours would reach what asks nobody for a password.
+
+    Security groups need no such check: AWS takes those of the subnets' own network alone.
+    """
+    for subnet in subnets:
+        # ECS asks for ids as EC2 writes them. Whether it takes an ARN or capitals, it does not say.
+        if subnet.lower().rpartition("/")[2] in ours:
+            raise InvalidJob(
+                "target.subnets",
+                f"{subnet} is in the scheduler's own network; use subnets of a network of your own",
+            )
 
 
 def _check_queue_url(url: str) -> None:

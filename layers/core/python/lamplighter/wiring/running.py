@@ -56,9 +56,10 @@ def runner() -> Runner:
 
 
 def _ours(given: Settings) -> list[str]:
-    """The names of what this process uses itself; of what has an ARN, its end."""
+    """The names of what this process uses itself, and where it is; of what has an ARN, its end."""
     named = (given.courier_function, given.alert_sns_topic)
     found = [each.rpartition(":")[2] for each in named if each]
+    found += given.own_network()
     if given.bus is not BusKind.SQS:
         return found
     from lamplighter.adapters.sqs.queues import queue_name

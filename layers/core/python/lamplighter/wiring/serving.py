@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from lamplighter.contracts.http import TenantClaim
 from lamplighter.domain.run import Due
-from lamplighter.domain.target import parse_but_commands, parse_target
+from lamplighter.domain.target import EcsSpec, TargetSpec, parse_but_commands, parse_target
+from lamplighter.domain.target_rules import check_network
 from lamplighter.stages.capacity import probe
 from lamplighter.stages.clock import LedgerClock, this_machine
 from lamplighter.stages.defer import Deferral, in_time
@@ -58,7 +59,7 @@ def desk() -> Desk:
     """What submit and query serve people with."""
     return Desk(
         ledger=ledger(),
-        check_target=parse_target if settings().commands else parse_but_commands,
+        check_target=_check_target,
         now=LedgerClock(lambda: reach()(ledger().now), otherwise=this_machine, slow=slow()).now,
         deferral=Deferral(
             lambda batch: bus().publish(batch),
@@ -80,6 +81,15 @@ def desk() -> Desk:
         tracer=tracer(),
         probes={"queue": queue().counts, "bus": lambda: probe(bus())},
     )
+
+
+def _check_target(document: object) -> TargetSpec:
+    """What a worker would refuse for good is not accepted."""
+    parse = parse_target if settings().commands else parse_but_commands
+    spec = parse(document)
+    if isinstance(spec, EcsSpec):
+        check_network(spec.subnets, settings().own_network())
+    return spec
 
 
 def _hint() -> Callable[[Sequence[Due]], None]:

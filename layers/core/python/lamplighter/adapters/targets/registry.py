@@ -72,7 +72,8 @@ def all_targets(
 ) -> dict[str, Target[Any]]:
     """Every type, as a worker that may start processes has them.
 
-    `ours`: queues, topics and functions, by name, that the worker may use and jobs may not.
+    `ours`: queues, topics and functions, by name, that the worker may use and jobs may not; and
+    subnets, by id, that the worker may be in and tasks of jobs may not.
     """
     clients = clients or Clients()
     return {
@@ -84,5 +85,5 @@ def all_targets(
         "sns": NotOurs(SnsTarget(clients), ours),
         "eventbridge": EventBridgeTarget(clients),
         "stepfunctions": StepFunctionsTarget(clients),
-        "ecs": EcsTarget(clients),
+        "ecs": EcsTarget(clients, ours=ours),
     }

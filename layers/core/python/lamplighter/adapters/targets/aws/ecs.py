@@ -1,5 +1,6 @@
 """Runs a task, and waits for it unless told otherwise."""
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from botocore.exceptions import ClientError
@@ -9,6 +10,7 @@ from lamplighter.adapters.targets.aws.clients import Clients
 from lamplighter.domain.ids import fire_of
 from lamplighter.domain.run import Claimed
 from lamplighter.domain.target import EcsSpec
+from lamplighter.domain.target_rules import check_network
 from lamplighter.ports.target import Context, Stopped, TargetFailed, TargetResult
 
 POLL_SECONDS: Final = 5.0
@@ -17,11 +19,17 @@ _LARGEST_PAYLOAD: Final = 4 * 1024
 
 
 class EcsTarget:
-    def __init__(self, clients: Clients, poll_seconds: float = POLL_SECONDS) -> None:
+    """For all subnets but ours. Without any, the network is that of the cluster's own machines."""
+
+    def __init__(
+        self, clients: Clients, poll_seconds: float = POLL_SECONDS, ours: Collection[str] = ()
+    ) -> None:
         self._clients = clients
+        self._ours = ours
         self._poll_seconds = poll_seconds
 
     def run(self, spec: EcsSpec, context: Context) -> TargetResult:
+        check_network(spec.subnets, self._ours)
         client = self._clients.get("ecs", spec.region)
         with explained("ecs"):
             task = _start(client, spec, context.run)
