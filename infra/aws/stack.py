@@ -93,7 +93,6 @@ def build(app: App, options: Options) -> Stack:
         around=[functions["executor"].role, tasks.definition.task_role],
         courier=functions[COURIER],
         tasks=tasks.definition,
-        network=network.vpc,
     )
     _outputs(stack, storage, database, functions)
     accept(stack, options)

@@ -1,10 +1,8 @@
 """What jobs must not reach, whatever their deployer's `targets` cover: the scheduler itself."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from aws_cdk import CfnResource, Stack
-from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_ecs as ecs
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -20,7 +18,8 @@ class Fence(Construct):
     a pattern for them would be one for functions of the deployer's as well.
 
     The courier is left out, and so are the queues of the bus and the topic of alerts: those who run
-    jobs need them. There the targets themselves refuse (`adapters/targets/aws/ours.py`).
+    jobs need them. There the targets themselves refuse (`adapters/targets/aws/ours.py`), as they do
+    for tasks in the scheduler's own network: IAM cannot, for RunTask tells it of no subnet.
     """
 
     def __init__(
@@ -31,7 +30,6 @@ class Fence(Construct):
         around: Sequence[iam.IRole],
         courier: lambda_.IFunction,
         tasks: ecs.FargateTaskDefinition,
-        network: ec2.IVpc,
     ) -> None:
         super().__init__(scope, name)
         stack = Stack.of(self)
@@ -47,30 +45,12 @@ class Fence(Construct):
                 _never("lambda:InvokeFunction", [*arns, *(f"{arn}:*" for arn in arns)]),
                 # Else `task-definition/*` and `role/*` would make a task of theirs a worker.
                 _never("iam:PassRole", [role.role_arn for role in _roles(tasks)]),
-                # Whatever the definition: from in there, Valkey answers whoever asks. AWS lists the
-                # key for services alone, not for tasks (August 2026), and what is not told denies
-                # nothing: so this is good only from the day that RunTask tells its subnets.
-                _never("ecs:RunTask", ["*"], _in_any(_subnets(network))),
             ],
         )
 
 
-def _never(
-    action: str, arns: Sequence[str], when: Mapping[str, Any] | None = None
-) -> iam.PolicyStatement:
-    return iam.PolicyStatement(
-        effect=iam.Effect.DENY, actions=[action], resources=list(arns), conditions=when
-    )
-
-
-def _in_any(subnets: Sequence[str]) -> Mapping[str, Any]:
-    """A task may name several: one of these among them is enough."""
-    return {"ForAnyValue:StringEquals": {"ecs:subnet": list(subnets)}}
-
-
-def _subnets(network: ec2.IVpc) -> list[str]:
-    kinds = (network.public_subnets, network.private_subnets, network.isolated_subnets)
-    return [subnet.subnet_id for kind in kinds for subnet in kind]
+def _never(action: str, arns: Sequence[str]) -> iam.PolicyStatement:
+    return iam.PolicyStatement(effect=iam.Effect.DENY, actions=[action], resources=list(arns))
 
 
 def _functions(stack: Stack) -> list[str]:

@@ -11,7 +11,7 @@ from botocore import xform_name
 from infra.aws.targets import Allowed, allowed
 from lamplighter.adapters.targets import aws
 from tests.infra.aws.conftest import TARGETS
-from tests.infra.aws.template import Template, flat
+from tests.infra.aws.template import Template, environments, flat
 
 pytestmark = pytest.mark.xdist_group("aws")
 
@@ -172,34 +172,30 @@ def test_jobs_hand_on_no_role_of_the_schedulers_tasks(template: Template) -> Non
         assert set(map(flat, template.must_not(role, "iam:PassRole"))) == own
 
 
-def test_a_task_in_the_schedulers_network_is_denied_where_aws_tells_its_subnets(
+def _own_subnets(template: Template) -> dict[str, list[str]]:
+    """Function or task -> those that it is told, in which no task of a job may start."""
+    found = environments(template).items()
+    told = {name: each.get("LAMPLIGHTER_OWN_SUBNETS") for name, each in found}
+    return {name: flat(each).split(",") for name, each in told.items() if each is not None}
+
+
+def test_who_takes_and_who_runs_jobs_knows_the_subnets_of_its_own_network(
     template: Template,
 ) -> None:
-    own = {f"<{name}>" for name in template.of_type("AWS::EC2::Subnet")}
+    """IAM cannot keep tasks out of them: what RunTask asks it for names no subnet."""
+    subnets = sorted(f"<{name}>" for name in template.of_type("AWS::EC2::Subnet"))
 
-    for role in _those_who_run_jobs(template):
-        assert template.must_not(role, "ecs:RunTask") == ["*"]
-        assert _subnets_denied(template, role) == own
+    told = _own_subnets(template)
+
+    assert told.keys() == {"submit", "recorder", "executor", "worker"}
+    assert all(sorted(each) == subnets for each in told.values())
 
 
-def test_with_nat_all_its_subnets_are_denied_as_well(chosen: Template) -> None:
+def test_with_nat_it_knows_all_of_them_as_well(chosen: Template) -> None:
     """There they are of other kinds, and the CDK keeps a list for each."""
-    own = {f"<{name}>" for name in chosen.of_type("AWS::EC2::Subnet")}
+    assert len(chosen.of_type("AWS::EC2::Subnet")) == 6
 
-    assert len(own) == 6
-    for role in _those_who_run_jobs(chosen):
-        assert _subnets_denied(chosen, role) == own
-
-
-def _subnets_denied(template: Template, role: str) -> set[str]:
-    """One of them is enough: a task may name others beside it."""
-    (when,) = (
-        each["Condition"]
-        for each in template.statements(role)
-        if each["Effect"] == "Deny" and each["Action"] == "ecs:RunTask"
-    )
-    assert when.keys() == {"ForAnyValue:StringEquals"}
-    return set(map(flat, when["ForAnyValue:StringEquals"]["ecs:subnet"]))
+    test_who_takes_and_who_runs_jobs_knows_the_subnets_of_its_own_network(chosen)
 
 
 def test_nothing_that_is_deployed_waits_for_what_jobs_must_not_call(template: Template) -> None:
