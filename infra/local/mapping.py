@@ -40,6 +40,10 @@ _POLL_SECONDS: Final = 2.0
 _PAUSE_SECONDS: Final = 0.5
 _TRIES: Final = 3
 
+# After a batch of so many, the next is worth waiting for: the larger it is, the less each costs.
+_MANY: Final = 100
+_TOGETHER: Final = 0.1
+
 _GRACE_SECONDS: Final = 5.0
 
 Handler = Callable[[dict[str, Any], Any], object]
@@ -89,6 +93,8 @@ class Mapping:
             records = self._consumer.poll(self._mapped.batch, _POLL_SECONDS)
             if not self._mapped.apart:
                 self._deliver(records)
+                if len(records) >= _MANY:
+                    self._stopping.wait(_TOGETHER)
                 continue
             for batch in _by_partition(records):
                 self._room.acquire()

@@ -95,6 +95,21 @@ def test_only_one_of_two_watchers_leads(world: World) -> None:
     )
 
 
+def test_where_many_are_due_one_after_the_other_they_go_out_together(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lamplighter.stages.lead._MANY", 5)
+    counting = Counting(world.bus)
+    world.seen_bus = counting
+    jobs = [world.submit(0.1) for _ in range(10)]
+    jobs += [world.submit(0.1 + n / 500) for n in range(150)]
+    with watching(world.watcher(places=1_000)):
+        world.receive_all(jobs)
+
+    assert sum(counting.batches) >= 160
+    assert len(counting.batches) <= 20
+
+
 def test_a_leader_tells_the_next_one_how_quick_the_pools_were(world: World) -> None:
     world.queue.keep_paces({"default": 1e6})
     with watching(world.watcher()):
@@ -130,6 +145,19 @@ def test_a_leader_that_was_stopped_for_too_long_changes_nothing(world: World) ->
     assert [message.run_id for message in messages] == [world.run(second).run_id]
     assert set(stopped[0].errors) & {"StaleEpoch", "LeaseLost"}
     assert fresh[0].published == 2
+
+
+class Counting(Breakable):
+    """Notes how many messages each publication has."""
+
+    def __init__(self, inner: Any) -> None:
+        super().__init__(inner)
+        self._bus = inner
+        self.batches: list[int] = []
+
+    def publish(self, messages: Any) -> None:
+        self.batches.append(len(messages))
+        self._bus.publish(messages)
 
 
 class Stalling(Breakable):

@@ -97,6 +97,23 @@ def test_what_is_handled_is_committed(bus: MemoryBus) -> None:
     assert Counter(function.seen) == {b"one": 1, b"two": 1}
 
 
+def test_after_a_large_batch_the_next_is_waited_for(
+    bus: MemoryBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mapping, "_MANY", 3)
+    monkeypatch.setattr(mapping, "_TOGETHER", 0.5)
+    function = Function(lambda _: True)
+    put(bus, b"one", b"two", b"three")
+
+    with serving(bus, function):
+        function.saw(b"one", b"two", b"three")
+        for value in (b"4", b"5", b"6", b"7"):
+            put(bus, value)
+        function.saw(b"7")
+
+    assert [len(records) for records in function.calls] == [3, 4]
+
+
 def test_what_failed_comes_again_and_with_it_what_was_behind(bus: MemoryBus) -> None:
     tries: Counter[bytes] = Counter()
 
