@@ -1,6 +1,6 @@
 """No query reads a table from end to end, or another day's partition, unless it says why."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 import pytest
@@ -8,8 +8,8 @@ import pytest
 from tests.adapters.postgres.conftest import NewDatabase
 from tests.adapters.postgres.explaining import ExplainingLedger, Plan, all_queries
 from tests.adapters.postgres.filled import fill
-from tests.adapters.postgres.making import HOUR, MINUTE, utc_now
-from tests.adapters.postgres.touring import Tour
+from tests.adapters.postgres.making import utc_now
+from tests.adapters.postgres.touring import LOOKS_BACK, Tour
 
 pytestmark = pytest.mark.xdist_group("plans")  # they share tables that take seconds to fill
 
@@ -50,8 +50,14 @@ BY_KEY = {"Index Scan", "Index Only Scan", "Bitmap Heap Scan"}
 NOT_EXPLAINED = {"partitions.lock_partitions"}
 
 
+class Explained(NamedTuple):
+    plans: list[Plan]
+    days: set[str]  # of the tour, and those that it looks back to
+
+
 @pytest.fixture(scope="module")
-def plans(new_database: NewDatabase) -> list[Plan]:
+def explained(new_database: NewDatabase) -> Explained:
+    began = utc_now()
     url = new_database()
     fill(url)
     ledger = ExplainingLedger(url)
@@ -60,12 +66,13 @@ def plans(new_database: NewDatabase) -> list[Plan]:
         for stop in (name for name in vars(Tour) if not name.startswith("_")):
             getattr(tour, stop)()
     ledger.close()
-    return ledger.plans
+    looked_at = (began - LOOKS_BACK, began, utc_now() - LOOKS_BACK, utc_now())
+    return Explained(ledger.plans, {f"{at:%Y%m%d}" for at in looked_at})
 
 
-def _today() -> set[str]:
-    """And the day of an hour ago: the tour looks back that far."""
-    return {f"{at:%Y%m%d}" for at in (utc_now(), utc_now() - HOUR - MINUTE)}
+@pytest.fixture
+def plans(explained: Explained) -> list[Plan]:
+    return explained.plans
 
 
 def test_no_query_reads_a_table_from_end_to_end(plans: list[Plan]) -> None:
@@ -75,8 +82,9 @@ def test_no_query_reads_a_table_from_end_to_end(plans: list[Plan]) -> None:
     } == {}
 
 
-def test_no_query_touches_a_day_that_it_was_not_asked_for(plans: list[Plan]) -> None:
-    found = {plan.query: plan.days - _today() for plan in plans if plan.days - _today()}
+def test_no_query_touches_a_day_that_it_was_not_asked_for(explained: Explained) -> None:
+    plans, days = explained
+    found = {plan.query: plan.days - days for plan in plans if plan.days - days}
     assert {query: days for query, days in found.items() if query not in READS_OTHER_DAYS} == {}
 
 
@@ -84,10 +92,11 @@ def test_every_query_was_explained(plans: list[Plan]) -> None:
     assert set(all_queries().values()) - {plan.query for plan in plans} == NOT_EXPLAINED
 
 
-def test_no_excuse_is_left_over(plans: list[Plan]) -> None:
+def test_no_excuse_is_left_over(explained: Explained) -> None:
     """A query that has learned better does not keep its excuse."""
+    plans, days = explained
     by_scan = {plan.query for plan in plans if plan.seq_scans - SMALL}
-    by_day = {plan.query for plan in plans if plan.days - _today()}
+    by_day = {plan.query for plan in plans if plan.days - days}
     assert set(READS_WHOLE_TABLE) - by_scan == set()
     assert set(READS_OTHER_DAYS) - by_day == set()
 

@@ -46,7 +46,9 @@ _AGE = (
 _OVERDUE = (
     "UPDATE job_runs SET wake_at = now() - interval '1 h' WHERE tenant = 'tour' AND status = 3"
 )
-_REWIND = "UPDATE ledger_bounds SET watermark = now() - interval '2 h'"
+# No stop of the tour asks for what is older.
+LOOKS_BACK = 2 * HOUR
+_REWIND = "UPDATE ledger_bounds SET watermark = now() - %s::interval"
 LIMIT: dict[str, Any] = {"tenant": TENANT, "concurrency_key": "printer", "max_concurrency": 1}
 
 
@@ -177,7 +179,7 @@ class Tour:
         self.ledger.unclaimed(now + MINUTE)
         self.ledger.busy_pools(["default"])
         self.ledger.wake(now, 100)
-        self._conn.execute(_REWIND)
+        self._conn.execute(_REWIND, [LOOKS_BACK])
         self.ledger.advance_watermark(self.lease, now - 6 * SECOND)
 
     def leases(self) -> None:
