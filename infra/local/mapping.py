@@ -40,8 +40,8 @@ _POLL_SECONDS: Final = 2.0
 _PAUSE_SECONDS: Final = 0.5
 _TRIES: Final = 3
 
-# After a batch of so many, the next is worth waiting for: the larger it is, the less each costs.
-_MANY: Final = 100
+# After a batch of so many bytes, the next is worth waiting for: the more, the less each costs.
+_MUCH: Final = 40_000
 _TOGETHER: Final = 0.1
 
 _GRACE_SECONDS: Final = 5.0
@@ -93,7 +93,7 @@ class Mapping:
             records = self._consumer.poll(self._mapped.batch, _POLL_SECONDS)
             if not self._mapped.apart:
                 self._deliver(records)
-                if len(records) >= _MANY:
+                if sum(len(each.value) for each in records) >= _MUCH:
                     self._stopping.wait(_TOGETHER)
                 continue
             for batch in _by_partition(records):
@@ -185,7 +185,7 @@ def mapped(function: str, pool: str) -> Mapped:
         return Mapped(function, executor_group(pool), topics, batch=2_000, apart=True)
     if function == "recorder":
         topics = (JOB_EVENTS.name, JOB_REQUESTS.name, WORKER_EVENTS.name)
-        return Mapped(function, function, topics, batch=4_000, busiest=JOB_EVENTS.name)
+        return Mapped(function, function, topics, batch=400, busiest=JOB_EVENTS.name)
     if function == "resolver":
         return Mapped(function, function, (DEPENDENCY_EVENTS.name,), batch=4_000)
     raise ValueError(f"{function} reads no topic")

@@ -9,12 +9,12 @@ from lamplighter.adapters.memory.bus import MemoryBus
 from lamplighter.adapters.memory.cache import MemoryCache
 from lamplighter.adapters.memory.clock import WoundClock
 from lamplighter.adapters.memory.listing import MemoryQueryLedger
+from lamplighter.contracts.bundles import read_job_events
 from lamplighter.contracts.messages import (
     JobEvent,
     JobEventType,
     ended,
     read_dependency,
-    read_job_event,
     running,
 )
 from lamplighter.contracts.topics import DEPENDENCY_EVENTS, JOB_EVENTS, all_topics
@@ -104,7 +104,7 @@ class Office:
         return ended(started, outcome, at)
 
     def news(self) -> list[JobEvent]:
-        return [read_job_event(each.value) for each in _all(self._news)]
+        return [event for _, event in read_job_events(_all(self._news)).good]
 
     def told(self) -> list[JobEventType]:
         return [each.event_type for each in self.news()]

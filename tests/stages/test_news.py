@@ -7,14 +7,15 @@ from uuid import UUID
 
 import pytest
 
-from lamplighter.contracts.messages import JobEvent, JobEventType, read_job_event, scheduled
+from lamplighter.contracts.bundles import read_job_events
+from lamplighter.contracts.messages import JobEvent, JobEventType, scheduled
 from lamplighter.contracts.topics import JOB_EVENTS
 from lamplighter.domain.errors import LamplighterError
 from lamplighter.domain.ids import BY_SCHEDULE
 from lamplighter.domain.policy import Overlap
 from lamplighter.domain.run import Accepted, Submission, new_runs
 from lamplighter.domain.states import RunState
-from lamplighter.ports.bus import BusUnavailable, Message
+from lamplighter.ports.bus import BusUnavailable, Message, Record
 from lamplighter.ports.ledger import Planned
 from lamplighter.stages.effort import Effort
 from lamplighter.stages.news import (
@@ -222,7 +223,8 @@ def test_an_effort_rests_after_a_failure_and_is_made_again_later() -> None:
 
 def test_an_event_of_a_state_that_is_not_known_yet_is_read_as_news_of_nothing() -> None:
     value = (
-        b'{"event_type": "job.scheduled", "job_id": "%s", "tenant": "t",'
-        b' "at": "2030-01-01T00:00:00Z", "status": "DREAMING"}' % str(UUID(int=1)).encode()
+        b'[{"event_type": "job.scheduled", "job_id": "%s", "tenant": "t",'
+        b' "at": "2030-01-01T00:00:00Z", "status": "DREAMING"}]' % str(UUID(int=1)).encode()
     )
-    assert read_job_event(value).state is None
+    [(_, event)] = read_job_events([Record(JOB_EVENTS.name, 0, 0, None, value, 0)]).good
+    assert event.state is None

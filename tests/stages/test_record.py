@@ -1,5 +1,6 @@
 """Record: the truth first, then whoever waits for it, then all the favours."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import msgspec
@@ -24,10 +25,11 @@ from lamplighter.contracts.topics import (
 from lamplighter.domain.errors import LedgerUnavailable
 from lamplighter.domain.job import Policy
 from lamplighter.domain.policy import Backoff, JobClass
-from lamplighter.domain.run import Verdict
+from lamplighter.domain.run import Outcome, Settled, Verdict
 from lamplighter.domain.states import RunState
 from lamplighter.ports.bus import Record
 from lamplighter.ports.queue import QueueUnavailable
+from lamplighter.stages import record
 from lamplighter.stages.aftermath import Folded
 from lamplighter.stages.news import settled_news
 from lamplighter.stages.record import Recorder
@@ -47,6 +49,10 @@ def _status(office: Office, event: JobEvent) -> str | None:
 
 def _record(value: bytes, topic: str = JOB_EVENTS.name, offset: int = 0) -> Record:
     return Record(topic, 0, offset, None, value, 0)
+
+
+def _bundle(*events: JobEvent, offset: int = 0) -> Record:
+    return _record(b"[%b]" % b",".join(map(encode, events)), offset=offset)
 
 
 def test_an_outcome_is_written_counted_and_told_to_dependents(office: Office) -> None:
@@ -260,7 +266,7 @@ def test_no_favour_can_fail_a_batch(office: Office, monkeypatch: pytest.MonkeyPa
 def test_what_cannot_be_read_is_buried_and_holds_nothing_up(office: Office) -> None:
     letters = office.bus.consumer("undertaker", [DEAD_LETTERS.name])
     event = office.end(office.start(office.submit()))
-    records = [_record(b"{"), _record(encode(event), offset=1), _record(b"3", WORKER_EVENTS.name)]
+    records = [_record(b"{"), _bundle(event, offset=1), _record(b"3", WORKER_EVENTS.name)]
 
     assert office.recorder.handle(records) == []
 
@@ -272,6 +278,37 @@ def test_what_cannot_be_read_is_buried_and_holds_nothing_up(office: Office) -> N
     ]
 
 
+def test_of_a_bundle_only_the_piece_that_cannot_be_read_is_buried(office: Office) -> None:
+    letters = office.bus.consumer("undertaker", [DEAD_LETTERS.name])
+    ends = [office.end(office.start(office.submit())) for _ in range(2)]
+    bundle = _record(b"[%b,3,%b]" % (encode(ends[0]), encode(ends[1])))
+
+    assert office.recorder.handle([bundle]) == []
+
+    assert office.ledger.count_runs(RunState.SUCCESS) == 2
+    assert [read_dead_letter(each).value for each in letters.poll(10, 0.05)] == [b"[3]"]
+
+
+def test_bundles_of_many_events_are_recorded_some_at_a_time(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "_AT_ONCE", 2)
+    ends = [office.end(office.start(office.submit())) for _ in range(5)]
+    sizes: list[int] = []
+    finish = office.ledger.finish
+
+    def counted(outcomes: Sequence[Outcome]) -> list[Settled]:
+        sizes.append(len(outcomes))
+        return finish(outcomes)
+
+    monkeypatch.setattr(office.ledger, "finish", counted)
+
+    assert office.recorder.handle([_bundle(*ends[:3]), _bundle(*ends[3:])]) == []
+
+    assert sizes == [2, 2, 1]
+    assert office.ledger.count_runs(RunState.SUCCESS) == 5
+
+
 def test_without_the_ledger_all_is_delivered_again_and_nothing_buried(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,7 +316,7 @@ def test_without_the_ledger_all_is_delivered_again_and_nothing_buried(
         raise LedgerUnavailable("away")
 
     letters = office.bus.consumer("undertaker", [DEAD_LETTERS.name])
-    records = [_record(b"{"), _record(encode(office.end(office.start(office.submit()))), offset=1)]
+    records = [_record(b"{"), _bundle(office.end(office.start(office.submit())), offset=1)]
     monkeypatch.setattr(MemoryQueryLedger, "finish", away)
 
     assert office.recorder.handle(records) == records
@@ -317,7 +354,7 @@ def test_metrics_are_told_what_ended(office: Office) -> None:
 def test_an_event_that_is_odd_costs_its_count_and_not_the_batch(office: Office) -> None:
     odd = msgspec.structs.replace(office.end(office.start(office.submit())), priority=11)
 
-    assert office.recorder.handle([_record(encode(odd))]) == []
+    assert office.recorder.handle([_bundle(odd)]) == []
 
     assert office.ledger.count_runs(RunState.SUCCESS) == 1
     assert office.minutes() == []

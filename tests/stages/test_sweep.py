@@ -6,10 +6,10 @@ from uuid import uuid4
 
 import pytest
 
+from lamplighter.contracts.bundles import read_job_events
 from lamplighter.contracts.messages import (
     JobEventType,
     WorkerEventType,
-    read_job_event,
     read_worker,
 )
 from lamplighter.contracts.topics import JOB_EVENTS, WORKER_EVENTS
@@ -91,9 +91,9 @@ def test_a_run_that_its_losses_ended_is_told_of(world: World) -> None:
     was_led(world)
     with watching(world.watcher(rhythm=AT_ALL_TIMES)):
         eventually(lambda: world.run(job).state is RunState.FAILED)
-        [record] = news.poll(10, 10.0)
+        records = news.poll(10, 10.0)
 
-    event = read_job_event(record.value)
+    [(_, event)] = read_job_events(records).good
     assert (event.event_type, event.run_id) == (JobEventType.FAILED, run.run_id)
 
 

@@ -7,7 +7,8 @@ from uuid import UUID, uuid4
 
 from lamplighter.adapters.memory.bus import MemoryBus
 from lamplighter.adapters.memory.ledger import MemoryLedger
-from lamplighter.contracts.messages import JobEvent, RunMessage, read_job_event
+from lamplighter.contracts.bundles import read_job_events
+from lamplighter.contracts.messages import JobEvent, RunMessage
 from lamplighter.contracts.topics import DEAD_LETTERS, JOB_EVENTS, all_topics
 from lamplighter.domain.errors import LedgerUnavailable
 from lamplighter.domain.ids import run_id
@@ -143,4 +144,4 @@ class Workplace:
     def told(self) -> list[JobEvent]:
         records = self.events.poll(10_000, 0.0)
         self.events.commit(records)
-        return [read_job_event(record.value) for record in records]
+        return [event for _, event in read_job_events(records).good]

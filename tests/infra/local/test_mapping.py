@@ -100,7 +100,7 @@ def test_what_is_handled_is_committed(bus: MemoryBus) -> None:
 def test_after_a_large_batch_the_next_is_waited_for(
     bus: MemoryBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mapping, "_MANY", 3)
+    monkeypatch.setattr(mapping, "_MUCH", len(b"onetwothree"))
     monkeypatch.setattr(mapping, "_TOGETHER", 0.5)
     function = Function(lambda _: True)
     put(bus, b"one", b"two", b"three")

@@ -37,9 +37,10 @@ class JobEventType(Enum):
 
 
 class JobEvent(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
-    """On `job-events`: what happened to a run. One with an `outcome` asks to be recorded.
+    """On `job-events`, in bundles: what happened to a run.
 
-    Without, it is news: the ledger has it already, and `status` is the ledger's word.
+    One with an `outcome` asks to be recorded. Without, it is news: the ledger has it already, and
+    `status` is the ledger's word.
     """
 
     event_type: JobEventType
@@ -90,7 +91,6 @@ class WorkerEvent(msgspec.Struct, frozen=True):
 
 _ENCODER: Final = msgspec.json.Encoder()
 _RUN: Final = msgspec.json.Decoder(RunMessage)
-_JOB: Final = msgspec.json.Decoder(JobEvent)
 _DEPENDENCY: Final = msgspec.json.Decoder(DependencyEvent)
 _WORKER: Final = msgspec.json.Decoder(WorkerEvent)
 
@@ -124,10 +124,6 @@ def run_message(run: Ready) -> bytes:
 def read_run(value: bytes) -> RunMessage:
     """Raises msgspec.ValidationError or msgspec.DecodeError for what is not one."""
     return _RUN.decode(value)
-
-
-def read_job_event(value: bytes) -> JobEvent:
-    return _JOB.decode(value)
 
 
 def read_dependency(value: bytes) -> DependencyEvent:

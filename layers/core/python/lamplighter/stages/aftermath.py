@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from lamplighter.contracts.bundles import job_event_messages
 from lamplighter.contracts.messages import JobEvent, JobEventType
 from lamplighter.contracts.statuses import how_new, job_status
 from lamplighter.domain.ids import fire_of
@@ -19,7 +20,7 @@ from lamplighter.ports.cache import Cache, JobStatus
 from lamplighter.ports.ledger import Ledger
 from lamplighter.stages.alert import Alarm
 from lamplighter.stages.effort import Effort
-from lamplighter.stages.news import messages_of, settled_news
+from lamplighter.stages.news import settled_news
 from lamplighter.stages.rollup import Ending, ended_at, rolled_up
 
 _BAD: Final = (RunState.FAILED, RunState.TIMED_OUT)
@@ -101,7 +102,7 @@ class Aftermath:
         retried = [each.settled for each in seen if each.state is RunState.RETRYING]
         news = settled_news([each for each in retried if each is not None])
         if news:
-            self._bus.publish(messages_of(news))
+            self._bus.publish(job_event_messages(news))
 
     def _alert(self, bad: Sequence[Ending]) -> None:
         critical = self._ledger.critical_jobs({event.job_id for event, _ in bad})

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final
 
-from lamplighter.contracts.messages import JobEvent, encode, scheduled, stood, submitted
-from lamplighter.contracts.topics import JOB_EVENTS
+from lamplighter.contracts.bundles import job_event_messages
+from lamplighter.contracts.messages import JobEvent, scheduled, stood, submitted
 from lamplighter.domain.errors import LamplighterError, LedgerUnavailable
 from lamplighter.domain.run import Accepted, Due, Recorded, Settled, Submission, new_runs
 from lamplighter.ports.bus import Bus, Message
@@ -29,15 +29,11 @@ def tell(bus: Bus, news: Sequence[JobEvent]) -> bool:
     if not news:
         return True
     try:
-        bus.publish(messages_of(news))
+        bus.publish(job_event_messages(news))
     except LamplighterError as away:
         _log.warning("%d pieces of news were not told: %s", len(news), away)
         return False
     return True
-
-
-def messages_of(news: Sequence[JobEvent]) -> list[Message]:
-    return [Message(JOB_EVENTS.name, encode(each), each.job_id.bytes) for each in news]
 
 
 def settled_news(settled: Sequence[Settled]) -> list[JobEvent]:
@@ -99,4 +95,4 @@ class Announcer:
         return self._outbox.drain(seconds)
 
     def _send(self, news: list[JobEvent]) -> None:
-        self._effort.make(lambda: self._publish(messages_of(news)))
+        self._effort.make(lambda: self._publish(job_event_messages(news)))

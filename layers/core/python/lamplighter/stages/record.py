@@ -10,13 +10,13 @@ from contextlib import suppress
 from typing import Final
 from uuid import UUID
 
+from lamplighter.contracts.bundles import read_job_events
 from lamplighter.contracts.dead_letters import dead_letter
 from lamplighter.contracts.messages import (
     DependencyEvent,
     JobEvent,
     WorkerEvent,
     encode,
-    read_job_event,
     read_worker,
 )
 from lamplighter.contracts.msk import read_each
@@ -33,6 +33,7 @@ from lamplighter.stages.alert import Alarm
 from lamplighter.telemetry.logs import keys, listed
 
 _log: Final = logging.getLogger("lamplighter.record")
+_AT_ONCE: Final = 4_000
 
 
 class Recorder:
@@ -60,17 +61,22 @@ class Recorder:
 
     def handle(self, records: Sequence[Record]) -> list[Record]:
         """Of `job-events` and `worker-events`. Answers with those to be delivered again."""
-        jobs = read_each(_of(records, JOB_EVENTS.name), read_job_event)
+        jobs = read_job_events(_of(records, JOB_EVENTS.name))
         workers = read_each(_of(records, WORKER_EVENTS.name), read_worker)
         try:
             self.note([event for _, event in workers.good])
-            self.record([event for _, event in jobs.good])
+            self._record_all([event for _, event in jobs.good])
             # Last, so that what is delivered again is not buried again.
             self._bury([*jobs.unreadable, *workers.unreadable])
         except (LedgerUnavailable, BusUnavailable) as away:
             _log.warning("%d events to be delivered again: %s", len(records), away)
             return list(records)
         return []
+
+    def _record_all(self, events: Sequence[JobEvent]) -> None:
+        """Bundles may hold more than one transaction should."""
+        for start in range(0, len(events), _AT_ONCE):
+            self.record(events[start : start + _AT_ONCE])
 
     def record(self, events: Sequence[JobEvent], *, bus_is_away: bool = False) -> Folded:
         """`bus_is_away`: known to be, so that nobody waits for it again."""

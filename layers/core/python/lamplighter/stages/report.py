@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final
 
-from lamplighter.contracts.messages import JobEvent, encode, ended
-from lamplighter.contracts.topics import JOB_EVENTS
+from lamplighter.contracts.bundles import job_event_messages
+from lamplighter.contracts.messages import JobEvent, ended
 from lamplighter.domain.errors import LamplighterError, LedgerUnavailable
 from lamplighter.domain.run import Outcome, Settled
 from lamplighter.fail_points import FailPoint, fail_point
-from lamplighter.ports.bus import Bus, Message
+from lamplighter.ports.bus import Bus
 from lamplighter.ports.ledger import Ledger
 from lamplighter.stages.news import tell_settled
 from lamplighter.stages.record import Recorder
@@ -41,7 +41,7 @@ class Reporter:
     def began(self, started: Sequence[JobEvent]) -> None:
         """News for readers: nothing depends on their arrival."""
         try:
-            self._bus.publish(_messages(started))
+            self._bus.publish(job_event_messages(started))
         except LamplighterError as away:
             _log.warning("%d runs began, and nobody was told: %s", len(started), away)
 
@@ -55,7 +55,7 @@ class Reporter:
         events = [ended(started, outcome, now) for started, outcome in endings]
         while True:
             try:
-                self._bus.publish(_messages([*also, *events]))
+                self._bus.publish(job_event_messages([*also, *events]))
             except LamplighterError as away:
                 _log.warning("%d outcomes not on the bus: %s", len(events), away)
                 if self._write(events):
@@ -78,7 +78,3 @@ class Reporter:
             _log.warning("%d outcomes not in the ledger either: %s", len(events), away)
             return False
         return True
-
-
-def _messages(events: Sequence[JobEvent]) -> list[Message]:
-    return [Message(JOB_EVENTS.name, encode(event), event.job_id.bytes) for event in events]
