@@ -72,7 +72,7 @@ class Verdict(Enum):
     RELEASED = "released"  # never started: the worker gives it back
 
 
-class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class Outcome(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     run_id: UUID
     fence: int
     verdict: Verdict
