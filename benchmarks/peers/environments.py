@@ -18,9 +18,10 @@ HERE: Final = Path(__file__).resolve().parent
 BUILT: Final = HERE.parent.parent / "build" / "peers"
 INSTALL_SECONDS: Final = 600
 # Hashes vouch for every file. No source archives: their builds would fetch packages without hashes.
+# A lock names everything: who asks pip for `psycopg[pool]` besides is given the newest, unvouched.
 _PIP: Final = (
     "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-    "--require-hashes", "--only-binary", ":all:",
+    "--require-hashes", "--no-deps", "--only-binary", ":all:",
 )  # fmt: skip
 
 
