@@ -11,10 +11,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
+
+from lamplighter.adapters.kafka.bus import KafkaBus
+from lamplighter.adapters.kafka.config import KafkaAccess
+from lamplighter.adapters.streams.bus import StreamsBus
+from lamplighter.ports.bus import Bus
 
 T = TypeVar("T")
 
@@ -114,6 +119,17 @@ class Stack:
         """`stack.json` names the database that the ledger is in."""
         return self.service_url("postgres")
 
+    @contextmanager
+    def bus_client(self) -> Iterator[Bus]:
+        """For who sends what no function of ours would."""
+        bus: Bus = (
+            KafkaBus(KafkaAccess(self.service_url("kafka")))
+            if self.bus == "kafka"
+            else StreamsBus(self.service_url("valkey"))
+        )
+        with closing(bus):
+            yield bus
+
     def kill(self, name: str, number: int = signal.SIGKILL) -> int:
         """Crash a component or service, as a power cut would; the stack starts it again.
 
@@ -206,12 +222,27 @@ class Stack:
     def explain(self, job_id: str) -> str:
         return str(self.get(f"/jobs/{job_id}/explain")["explanation"])
 
+    # By the command line
+
+    def dead_letters(self, *options: str) -> list[dict[str, Any]]:
+        """What `lamplighter redrive` says: of what it has given back, or with `--list` would."""
+        command = [str(LAMPLIGHTER), "redrive", "--json", "--data", str(self.data), *options]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        found: list[dict[str, Any]] = json.loads(ran.stdout)
+        return found
+
     # At the end
 
-    def verify(self) -> None:
-        """The checker finds nothing in anything that ever happened here."""
+    def verify(self, grace: str = "30s") -> None:
+        """The checker finds nothing in anything that ever happened here.
+
+        What was due so long ago and nobody has begun is stuck: the shorter, the more that says.
+        Who is still recovering when it is asked needs a longer one.
+        """
+        command = [str(LAMPLIGHTER), "verify", "--data", str(self.data)]
         checked = subprocess.run(
-            [str(LAMPLIGHTER), "verify", "--data", str(self.data), "--since", "1d"],
+            [*command, "--since", "1d", "--grace", grace],
             capture_output=True,
             text=True,
             check=False,

@@ -21,18 +21,25 @@ CREATED, ACCEPTED = HTTPStatus.CREATED, HTTPStatus.ACCEPTED
 
 
 def insist(stack: Stack, body: dict[str, Any], seconds: float = 60.0) -> tuple[str, int]:
-    """The new job's id, and how the answer came: as a client does it, again under the same key."""
+    """The new job's id, and how the answer came."""
+    answer = insist_on(stack, "POST", "/jobs", {"name": "a job", **body}, seconds)
+    return str(answer.body["job_id"]), answer.status
+
+
+def insist_on(
+    stack: Stack, method: str, path: str, body: Any = None, seconds: float = 60.0
+) -> Answer:
+    """The good answer that comes in the end: asked again under the same key, as a client does."""
     key = {"Idempotency-Key": uuid4().hex}
 
     def accepted() -> Answer | None:
         try:
-            answer = stack.ask("POST", "/jobs", {"name": "a job", **body}, key)
+            answer = stack.ask(method, path, body, key)
         except (OSError, HTTPException):
             return None  # the gateway has died over it
-        return answer if answer.status in {CREATED, ACCEPTED} else None
+        return answer if answer.status in {HTTPStatus.OK, CREATED, ACCEPTED} else None
 
-    answer = until(accepted, f"accepted: {body}", seconds)
-    return str(answer.body["job_id"]), answer.status
+    return until(accepted, f"accepted: {method} {path} {body}", seconds)
 
 
 @contextmanager

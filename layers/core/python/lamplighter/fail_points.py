@@ -13,18 +13,25 @@ from pathlib import Path
 
 class FailPoint(StrEnum):
     SUBMIT_COMMITTED = "submit.committed"  # in the ledger, not in the queue
+    RUN_NOW_COMMITTED = "run_now.committed"  # a run in the ledger, not in the queue
+    BACKFILL_COMMITTED = "backfill.committed"  # runs in the ledger, not in the queue
+    EDIT_COMMITTED = "edit.committed"  # its new run in the ledger, not in the queue
+    CANCEL_COMMITTED = "cancel.committed"  # in the ledger, workers and dependents not yet told
     REQUEST_PERSISTED = "request.persisted"  # in the ledger, the request not yet committed
     PLAN_COMMITTED = "plan.committed"  # runs in the ledger, not in the queue
     LOAD_ADDED = "load.added"  # in the queue, the cursor not yet moved
     TICK_POPPED = "tick.popped"  # in flight, not on the bus
     TICK_PUBLISHED = "tick.published"  # on the bus, still in flight
     CLAIM_GRANTED = "claim.granted"  # claimed, not begun
+    CLAIM_SETTLED = "claim.settled"  # ended instead of granted, dependents not yet told
     CLAIM_COMMITTED = "claim.committed"  # claimed, the message gone, not begun
     RUN_ENDED = "run.ended"  # done, nobody knows
     REPORT_PUBLISHED = "report.published"  # on the bus, the claim not yet marked
     RECORD_COMMITTED = "record.committed"  # in the ledger, dependents not yet told
     RECORD_TOLD = "record.told"  # dependents told, the events not yet committed
     RESOLVE_COMMITTED = "resolve.committed"  # dependents freed, the leader not yet woken
+    SWEEP_COMMITTED = "sweep.committed"  # taken back or ended, nobody told
+    BURY_PUBLISHED = "bury.published"  # a dead letter, its message not yet committed
 
 
 _folder: Path | None = None

@@ -85,6 +85,7 @@ class Worker:
                 messages.append(read_run(record.value))
             except msgspec.MsgspecError as problem:
                 self._bus.publish([dead_letter(record, str(problem), "worker")])
+                fail_point(FailPoint.BURY_PUBLISHED)
                 self._buried(1)
         return messages
 

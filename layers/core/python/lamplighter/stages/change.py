@@ -25,6 +25,7 @@ from lamplighter.domain.schedule import count_fires, fires_between
 from lamplighter.domain.slots import backfill_origin
 from lamplighter.domain.states import RunState
 from lamplighter.domain.target import revealed
+from lamplighter.fail_points import FailPoint, fail_point
 from lamplighter.ports.ledger_queries import LAST_ID, LONGEST_PAGE, RunFilter
 from lamplighter.stages.desk import SOON, Desk, Timing, Timings, fires_from
 from lamplighter.stages.once import Occasion, once
@@ -72,6 +73,7 @@ def _replace(desk: Desk, before: Job, after: Job) -> Job:
         first_fire=timing.first_fire,
         next_fire=timing.next_fire,
     )
+    fail_point(FailPoint.EDIT_COMMITTED)
     _tell_of_first_run(desk, kept, timing, now)
     return kept
 
@@ -111,6 +113,7 @@ def run_now(desk: Desk, tenant: str, job_id: UUID, occasion: Occasion) -> list[U
     origin = f"now:{occasion.key or new_job_id(now)}"
     fire = instant_of(epoch_ms(occasion.since or now))
     runs = desk.ledger.add_run(tenant, job_id, origin, fire)
+    fail_point(FailPoint.RUN_NOW_COMMITTED)
     desk.tell_queue(runs, now)
     if occasion.since is None:
         return [run.run_id for run in runs]
@@ -124,6 +127,7 @@ def cancel(desk: Desk, tenant: str, job_id: UUID) -> Job:
     """Its future goes, what waits ends, and the workers of what runs are told to stop."""
     before = desk.ledger.job(tenant, job_id)
     job = desk.ledger.cancel_job(tenant, job_id)
+    fail_point(FailPoint.CANCEL_COMMITTED)
     if job.version != before.version:
         latest = desk.ledger.runs(tenant, job_id, LONGEST_PAGE)
         stopped = [run for run in latest if run.state in _STOPPED and _is_since(run, job)]
@@ -156,6 +160,7 @@ def backfill(
     backfill_id = hashlib.sha256(named.encode()).hexdigest()[:12]
     origin = backfill_origin(backfill_id, asked.at_once)
     runs = desk.ledger.add_runs(tenant, job_id, origin, fires)
+    fail_point(FailPoint.BACKFILL_COMMITTED)
     desk.tell_queue(runs, now)
     _log.info("backfill %s of job %s: %d fires", origin, job_id, len(fires))
     return Backfill(backfill_id, origin, fires, [run.run_id for run in runs])

@@ -8,6 +8,7 @@ from typing import Final, Self
 
 from lamplighter.domain.errors import LamplighterError, LeaseLost, LedgerUnavailable
 from lamplighter.domain.run import Settled
+from lamplighter.fail_points import FailPoint, fail_point
 from lamplighter.ports.ledger import Lease
 from lamplighter.stages.duties import Duties, some
 from lamplighter.stages.load import follow_up
@@ -99,6 +100,8 @@ class Housekeeping:
         self._tell(overdue)
 
     def _tell(self, settled: Sequence[Settled]) -> None:
+        if settled:
+            fail_point(FailPoint.SWEEP_COMMITTED)
         if may_go_on(settled):
             self._post.sleeper.wake()
         if settled and not self._post.bus_outage.lasts:

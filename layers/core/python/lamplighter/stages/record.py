@@ -110,6 +110,7 @@ class Recorder:
     def _bury(self, unreadable: Sequence[tuple[Record, str]]) -> None:
         if unreadable:
             self._bus.publish([dead_letter(each, why, "recorder") for each, why in unreadable])
+            fail_point(FailPoint.BURY_PUBLISHED)
             self._buried(len(unreadable))
 
     def _tell_dependents(self, folded: Folded, *, bus_is_away: bool) -> None:

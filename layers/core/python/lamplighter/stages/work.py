@@ -117,6 +117,8 @@ class Work:
         claimed_all()
         claimed = self._tell_of(answer.claimed, claim_id, began)
         placed = self._start(claim_id, claimed) if claimed else 0
+        if answer.ended:
+            fail_point(FailPoint.CLAIM_SETTLED)
         self._reporter.settled(answer.ended)
         return Begun(len(answer.claimed), placed, answer.refused)
 

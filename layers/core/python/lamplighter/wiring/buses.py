@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from lamplighter.contracts.batch import Batch
 from lamplighter.contracts.topics import all_topics
+from lamplighter.fail_points import FailPoint, fail_point
 from lamplighter.ports.bus import Bus, Message, Record
 from lamplighter.settings import Bus as BusKind
 from lamplighter.telemetry.metrics import DEAD_LETTERS
@@ -59,6 +60,7 @@ def bury(letters: Sequence[Message]) -> None:
     """Dead letters: to their topic, and counted."""
     if letters:
         bus().publish(letters)
+        fail_point(FailPoint.BURY_PUBLISHED)
         count_buried(len(letters))
 
 
