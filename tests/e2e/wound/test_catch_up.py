@@ -35,7 +35,9 @@ def world(_world: World) -> Iterator[World]:
     _world.verify()
 
 
-def test_latest_runs_the_last_of_the_late_fires_and_counts_the_others(world: World) -> None:
+def test_catch_up_latest_runs_the_last_of_the_late_fires_and_counts_the_others(
+    world: World,
+) -> None:
     job = world.submit(**EVERY_TEN_MINUTES)
 
     world.jump(hours=3, minutes=2)
@@ -49,7 +51,7 @@ def test_latest_runs_the_last_of_the_late_fires_and_counts_the_others(world: Wor
     ]
 
 
-def test_latest_that_is_older_than_its_window_does_not_run(world: World) -> None:
+def test_catch_up_latest_that_is_older_than_its_window_does_not_run(world: World) -> None:
     policy = {"policy": "latest", "window_seconds": 120}
     job = world.submit(**EVERY_TEN_MINUTES, catch_up=policy)
 
@@ -63,7 +65,7 @@ def test_latest_that_is_older_than_its_window_does_not_run(world: World) -> None
     ]
 
 
-def test_all_runs_the_late_fires_of_its_window(world: World) -> None:
+def test_catch_up_all_runs_the_late_fires_of_its_window(world: World) -> None:
     policy = {"policy": "all", "window_seconds": 3600}
     job = world.submit(**EVERY_TEN_MINUTES, overlap="allow", catch_up=policy)
 
@@ -78,7 +80,7 @@ def test_all_runs_the_late_fires_of_its_window(world: World) -> None:
     ]
 
 
-def test_all_runs_no_more_than_its_limit(world: World) -> None:
+def test_catch_up_all_runs_no_more_than_its_limit(world: World) -> None:
     policy = {"policy": "all", "window_seconds": 86_400, "limit": 2}
     job = world.submit(**EVERY_TEN_MINUTES, overlap="allow", catch_up=policy)
 
@@ -94,7 +96,7 @@ def test_all_runs_no_more_than_its_limit(world: World) -> None:
     ]
 
 
-def test_none_runs_no_late_fire_and_the_next_one_on_time(world: World) -> None:
+def test_catch_up_none_runs_no_late_fire_and_the_next_one_on_time(world: World) -> None:
     job = world.submit(**EVERY_TEN_MINUTES, catch_up="none")
 
     world.jump(hours=3, minutes=2)

@@ -73,33 +73,33 @@ howe_gap = _night(LORD_HOWE, datetime(2026, 10, 3, 15, 30, tzinfo=UTC), "2:15")
 howe_overlap = _night(LORD_HOWE, datetime(2026, 4, 4, 15, tzinfo=UTC), "1:45")
 
 
-def test_gap_shift_runs_at_the_first_instant_after_the_gap(
+def test_dst_gap_shift_runs_at_the_first_instant_after_the_gap(
     berlin_gap: Night, howe_gap: Night
 ) -> None:
     assert berlin_gap.ran("shift") == ["01:00"]
     assert howe_gap.ran("shift") == ["15:30"]
 
 
-def test_gap_skip_does_not_run_that_night(berlin_gap: Night, howe_gap: Night) -> None:
+def test_dst_gap_skip_does_not_run_that_night(berlin_gap: Night, howe_gap: Night) -> None:
     assert berlin_gap.ran("skip") == []
     assert howe_gap.ran("skip") == []
 
 
-def test_overlap_first_runs_at_the_first_showing(
+def test_dst_overlap_first_runs_at_the_first_showing(
     berlin_overlap: Night, howe_overlap: Night
 ) -> None:
     assert berlin_overlap.ran("first") == ["00:30"]
     assert howe_overlap.ran("first") == ["14:45"]
 
 
-def test_overlap_second_runs_at_the_second_showing(
+def test_dst_overlap_second_runs_at_the_second_showing(
     berlin_overlap: Night, howe_overlap: Night
 ) -> None:
     assert berlin_overlap.ran("second") == ["01:30"]
     assert howe_overlap.ran("second") == ["15:15"]
 
 
-def test_overlap_both_runs_twice(berlin_overlap: Night, howe_overlap: Night) -> None:
+def test_dst_overlap_both_runs_twice(berlin_overlap: Night, howe_overlap: Night) -> None:
     assert berlin_overlap.ran("both") == ["00:30", "01:30"]
     assert howe_overlap.ran("both") == ["14:45", "15:15"]
 
