@@ -39,6 +39,7 @@ def stack(request: pytest.FixtureRequest, receiver: Receiver, aws_port: int) -> 
         "LAMPLIGHTER_POOLS": "default=2000,tasks=64,eu=4",
         "LAMPLIGHTER_WEBHOOK_SECRET": WEBHOOK_SECRET,
         "LAMPLIGHTER_ALERT_WEBHOOK_URL": receiver.url("json"),
+        "LAMPLIGHTER_ALERT_WEBHOOK_SECRET": WEBHOOK_SECRET,
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{aws_port}",
         "AWS_DEFAULT_REGION": AWS_REGION,
         "AWS_ACCESS_KEY_ID": "testing",

@@ -1,8 +1,5 @@
 """Targets as a running stack calls them."""
 
-import base64
-import hashlib
-import hmac
 import json
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -13,7 +10,8 @@ import pytest
 from moto import mock_aws
 
 from tests.adapters.targets.receiver import Receiver
-from tests.e2e.conftest import AWS_REGION, WEBHOOK_SECRET
+from tests.e2e.conftest import AWS_REGION
+from tests.e2e.signing import signature
 from tests.e2e.stack import Stack, listening
 
 pytestmark = pytest.mark.usefixtures("checked")
@@ -29,15 +27,7 @@ def test_a_webhook_is_signed_and_names_run_and_fence(stack: Stack, receiver: Rec
     assert (got.method, json.loads(got.body)) == ("POST", {"order": 17})
     assert got.headers["lamplighter-run-id"] == got.headers["idempotency-key"] == run["run_id"]
     assert (got.headers["lamplighter-fence"], got.headers["x-of"]) == ("1", "mine")
-    assert got.headers["webhook-signature"] == _signature(got.headers, got.body)
-
-
-def _signature(headers: dict[str, str], body: bytes) -> str:
-    """As Standard Webhooks says."""
-    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
-    secret = base64.b64decode(WEBHOOK_SECRET.removeprefix("whsec_"))
-    digest = hmac.new(secret, signed, hashlib.sha256).digest()
-    return f"v1,{base64.b64encode(digest).decode()}"
+    assert got.headers["webhook-signature"] == signature(got.headers, got.body)
 
 
 def test_a_webhook_that_is_refused_is_final_and_one_that_is_busy_is_not(

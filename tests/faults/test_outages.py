@@ -48,6 +48,11 @@ EVERY_SECOND: Final = {
 SLEEP: Final = {"type": "python", "handler": "builtin.sleep"}
 # A working day is not lost over a machine that is busy with other things.
 NOISE: Final = 4.0
+# What docs/faults.md promises; it says of each whether a test insists on it.
+WITHOUT_VALKEY: Final = 5.0
+FAILOVER: Final = 2.0
+# Fifteen seconds of silence, three until somebody looks, and the two that they sleep.
+LOST: Final = 20.0
 # A run that nobody was told of is looked for after a minute; nothing may take longer than this.
 RECOVERY: Final = "90s"
 
@@ -175,7 +180,9 @@ def test_valkey_stands_still_and_jobs_go_on_over_another_bus(scene: Scene) -> No
         jobs = [_submitted(stack), _submitted(stack, command="true")]
         if scene.bus == "kafka":
             _all_succeed(stack, jobs)
-            _log.info("without Valkey, over Kafka: over in %.1f s", time.monotonic() - began)
+            seconds = time.monotonic() - began
+            assert seconds < WITHOUT_VALKEY + NOISE
+            _log.info("without Valkey, over Kafka: over in %.1f s", seconds)
         else:
             time.sleep(3)
 
@@ -230,8 +237,8 @@ def test_kafka_stands_still_dies_and_comes_back(scene: Scene) -> None:
     scene.is_well(f"Kafka stood still: outcomes in {direct:.1f} s; back: all over in {after:.1f} s")
 
 
-def test_the_leader_dies_and_the_other_goes_on(only_streams: Scene) -> None:
-    stack, cron = only_streams.stack, only_streams.cron
+def test_the_leader_dies_and_the_other_goes_on(scene: Scene) -> None:
+    stack, cron = scene.stack, scene.cron
     stack.in_state(cron, "SUCCESS", count=1)
     before = len(stack.runs(cron))
 
@@ -241,8 +248,8 @@ def test_the_leader_dies_and_the_other_goes_on(only_streams: Scene) -> None:
     until(lambda: leader(stack) != old, "another leads")
     until(lambda: len(_over(stack, cron)) > before + 5, "it fires on")
     gap = longest_gap(_over(stack, cron)[:10])
-    assert gap < 2 + NOISE
-    only_streams.is_well(f"the leader died: {gap:.2f} s between two starts of a job of each second")
+    assert gap < FAILOVER + NOISE
+    scene.is_well(f"the leader died: {gap:.2f} s between two starts of a job of each second")
 
 
 def test_a_leader_that_slept_changes_nothing(only_streams: Scene) -> None:
@@ -259,7 +266,7 @@ def test_a_leader_that_slept_changes_nothing(only_streams: Scene) -> None:
         os.kill(old, signal.SIGCONT)
 
     gap = longest_gap(_over(stack, cron)[:10])
-    assert gap < 2 + NOISE
+    assert gap < FAILOVER + NOISE
     assert is_alive(old)
     only_streams.is_well(f"the leader slept: {gap:.2f} s between two starts")
 
@@ -268,9 +275,9 @@ def _over(stack: Stack, job: str) -> list[dict[str, Any]]:
     return [run for run in stack.runs(job) if run["status"] in FINAL]
 
 
-def test_workers_die_and_their_runs_are_begun_again(only_streams: Scene) -> None:
+def test_workers_die_and_their_runs_are_begun_again(scene: Scene) -> None:
     """Bound to wait for 15 s of silence, so all of it dies at once."""
-    scene, stack = only_streams, only_streams.stack
+    stack = scene.stack
     lost = [
         stack.submit(target=SLEEP, payload=2),
         stack.submit(command="sleep 2"),
@@ -285,6 +292,7 @@ def test_workers_die_and_their_runs_are_begun_again(only_streams: Scene) -> None
 
     _all_succeed(stack, lost)
     seconds = time.monotonic() - began
+    assert seconds < LOST + NOISE
     # It rose when they were taken back, and when they were claimed again.
     assert [fence_of(stack, job) for job in lost] == [3, 3]
     [run] = stack.in_state(held, "HELD")

@@ -4,9 +4,13 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
-from lamplighter.ports.bus import Capability, Consumer, Message, Record
+import pytest
+
+from lamplighter.ports.bus import Bus, Capability, Consumer, Message, Record
 from tests.adapters.bus.brokers import (
     SESSION_SECONDS,
     Broker,
@@ -18,6 +22,7 @@ from tests.adapters.bus.brokers import (
 from tests.adapters.bus.play import Play, drain, take, until, values
 
 ROOT = Path(__file__).parents[3]
+A_MINUTE = 60.0
 
 
 class Reader(threading.Thread):
@@ -106,6 +111,37 @@ def test_who_handles_a_record_for_long_keeps_it_while_another_joins(
     one.commit([slow])
     play.publish(topic, "next", key=b"a")
     assert values(_first_of(one, two)) == ["next"]
+
+
+@pytest.mark.kafka
+def test_a_handler_of_a_minute_keeps_its_record_as_others_come_and_go(
+    own_kafka: Served, own_valkey: Served
+) -> None:
+    """As shipped, with sessions of ten seconds; over both at once, since it is a minute of each."""
+    with ThreadPoolExecutor() as both:
+        list(both.map(_handle_for_a_minute, (own_kafka, own_valkey)))
+
+
+def _handle_for_a_minute(broker: Served) -> None:
+    with closing(broker.bus()) as bus, closing(Play(bus)) as play:
+        topic = play.topic(partitions=2)
+        play.publish(topic, "slow", key=b"a")
+        with closing(bus.consumer("group", [topic])) as one:
+            [slow] = take(one, 1)
+            ends = time.monotonic() + A_MINUTE
+            while time.monotonic() < ends:
+                _come_and_go(bus, topic)
+            one.commit([slow])
+            play.publish(topic, "next", key=b"a")
+            assert values(drain(one, 1)) == ["next"]
+
+
+def _come_and_go(bus: Bus, topic: str) -> None:
+    """Another member joins, gets nothing of what is in hand for two sessions, and leaves."""
+    with closing(bus.consumer("group", [topic])) as other:
+        ends = time.monotonic() + A_MINUTE / 3
+        while time.monotonic() < ends:
+            assert other.poll(10, 1.0) == []
 
 
 @on_real_brokers

@@ -1,6 +1,7 @@
 """Nights on which the clock changes, lived through: what ran, and when.
 
-Over one bus: it has no clock. Each night is walked once, with a job for every policy.
+Over Streams, and one night over Kafka: a bus has no clock. Each night is walked once, with a job
+for every policy.
 """
 
 from collections.abc import Callable
@@ -102,6 +103,17 @@ def test_dst_overlap_second_runs_at_the_second_showing(
 def test_dst_overlap_both_runs_twice(berlin_overlap: Night, howe_overlap: Night) -> None:
     assert berlin_overlap.ran("both") == ["00:30", "01:30"]
     assert howe_overlap.ran("both") == ["14:45", "15:15"]
+
+
+@pytest.mark.kafka
+def test_dst_overlap_of_each_policy_over_kafka(worlds: Worlds) -> None:
+    change = datetime(2026, 10, 25, 1, tzinfo=UTC)
+
+    night = Night(worlds(change - AROUND, "kafka"), BERLIN, change, "2:30")
+
+    assert night.ran("first") == ["00:30"]
+    assert night.ran("second") == ["01:30"]
+    assert night.ran("both") == ["00:30", "01:30"]
 
 
 def test_a_wildcard_hour_follows_elapsed_time(
