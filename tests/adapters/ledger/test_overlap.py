@@ -45,6 +45,14 @@ def test_forbid_decides_within_a_batch_as_well(play: Play) -> None:
     assert answer.refused == {second.run_id: Refusal.SKIPPED}
 
 
+def test_forbid_starts_a_run_once_that_a_batch_has_twice(play: Play) -> None:
+    """Delivered again, before the first one was claimed."""
+    first, _ = two_fires(play, Overlap.FORBID)
+    answer = play.claim(first, first)
+    assert [claimed.run_id for claimed in answer.claimed] == [first.run_id]
+    assert play.state(first) is RunState.RUNNING
+
+
 @pytest.mark.parametrize("wait", ["retry", "hold", "requeue", "release"])
 def test_forbid_holds_while_the_first_waits_for_its_next_attempt(play: Play, wait: str) -> None:
     on_ambiguous = OnAmbiguous.HOLD if wait == "hold" else OnAmbiguous.RETRY

@@ -1,6 +1,7 @@
 """What becomes of fires that nobody watched: after an outage, in a cell whose clock jumps.
 
-Over one bus: what is late is decided by the planner and at the claim, before the bus and after it.
+Over Streams, and one of them over Kafka: what is late is decided by the planner and at the claim,
+before the bus and after it.
 """
 
 from collections.abc import Iterator
@@ -49,6 +50,25 @@ def test_catch_up_latest_runs_the_last_of_the_late_fires_and_counts_the_others(
         "+175 SUCCESS",
         "+185 SCHEDULED",
     ]
+
+
+@pytest.mark.kafka
+def test_catch_up_latest_runs_the_last_of_the_late_fires_over_kafka(worlds: Worlds) -> None:
+    world = worlds(START, "kafka")
+    world.walk(hours=1, minutes=5)
+    world.begin()
+    job = world.submit(**EVERY_TEN_MINUTES)
+
+    world.jump(hours=3, minutes=2)
+    world.walk(minutes=1)
+
+    assert world.told(job) == [
+        "+5 SKIPPED missed_window",
+        "+15 to +165: 16 SKIPPED missed_window",
+        "+175 SUCCESS",
+        "+185 SCHEDULED",
+    ]
+    world.verify()
 
 
 def test_catch_up_latest_that_is_older_than_its_window_does_not_run(world: World) -> None:

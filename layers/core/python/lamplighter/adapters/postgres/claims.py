@@ -94,10 +94,9 @@ class PostgresClaims(PostgresDependents):
         keys = keys_to_take(self._db, [ticket.run_id for ticket in tickets])
         if not keys:
             return [], []
-        ordered = sorted(
-            (ticket for ticket in tickets if ticket.run_id in keys),
-            key=lambda ticket: ticket.run_id.int,
-        )
+        # A run may come twice in a batch, and its slot can be taken once: the newest ticket counts.
+        newest = {each.run_id: each for each in sorted(tickets, key=lambda each: each.fence)}
+        ordered = [newest[run_id] for run_id in sorted(keys)]
         taken = [keys[ticket.run_id] for ticket in ordered]
         asked = _asked(worker_id, claim_id, ordered)
         return _from_rows(
