@@ -18,6 +18,7 @@ from lamplighter.ports.queue import Counts, Depth, QueueUnavailable
 from lamplighter.ports.rollups import Rollup
 from lamplighter.stages.aftermath import Aftermath, Folded, seen
 from lamplighter.stages.alert import Alarm
+from lamplighter.stages.mishaps import Mishaps
 from tests.functions.world import NOON, World
 from tests.stages.recording import FragileBus
 
@@ -42,7 +43,8 @@ class Shop(World):
 
     def remember(self, event: JobEvent) -> None:
         """As the recorder does."""
-        aftermath = Aftermath(self.ledger, FragileBus(), self.cache, Alarm([]), None)
+        mishaps = Mishaps(self.ledger, Alarm([]))
+        aftermath = Aftermath(self.ledger, FragileBus(), self.cache, mishaps, None)
         aftermath.follow(Folded([seen(event, None)]))
 
     def start(self, run_id: UUID) -> JobEvent:

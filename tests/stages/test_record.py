@@ -31,6 +31,8 @@ from lamplighter.ports.bus import Record
 from lamplighter.ports.queue import QueueUnavailable
 from lamplighter.stages import record
 from lamplighter.stages.aftermath import Folded
+from lamplighter.stages.alert import Alarm
+from lamplighter.stages.mishaps import Mishaps
 from lamplighter.stages.news import settled_news
 from lamplighter.stages.record import Recorder
 from tests.stages.recording import NOON, TENANT, Office
@@ -39,6 +41,10 @@ from tests.stages.recording import NOON, TENANT, Office
 @pytest.fixture
 def office() -> Office:
     return Office()
+
+
+def _away(*_: object) -> None:
+    raise LedgerUnavailable("away")
 
 
 def _status(office: Office, event: JobEvent) -> str | None:
@@ -186,6 +192,51 @@ def test_a_critical_job_that_failed_wakes_somebody_once(office: Office) -> None:
     assert alert.dedup_key == f"{started.job_id}:{started.run_id}"
 
 
+def _failing(office: Office) -> JobEvent:
+    job = office.submit(policy=Policy(critical=True))
+    office.after(job)
+    return office.end(office.start(job), Verdict.FAILED, "boom")
+
+
+@pytest.mark.parametrize("call", ["awaited", "critical_jobs"])
+def test_an_alert_outlives_a_ledger_that_leaves_after_the_commit(
+    office: Office, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    records = [_bundle(_failing(office))]
+    with monkeypatch.context() as gone:
+        gone.setattr(office.ledger, call, _away)
+        assert office.recorder.handle(records) == records
+    assert (office.ledger.count_runs(RunState.FAILED), office.woken.alerts) == (1, [])
+
+    assert office.recorder.handle(records) == []
+
+    assert [alert.error for alert in office.woken.alerts] == ["boom"]
+
+
+def test_an_alert_outlives_the_process_that_recorded_the_end(office: Office) -> None:
+    event = _failing(office)
+    assert event.outcome is not None
+    office.ledger.finish([event.outcome])  # all that the other one came to do
+
+    office.recorder.record([event])
+
+    assert len(office.woken.alerts) == 1
+    assert office.minutes() == []  # nobody knows whether it was counted
+
+
+def test_only_so_many_alerts_are_remembered(office: Office) -> None:
+    mishaps = Mishaps(office.ledger, Alarm([office.woken]), remembered=2)
+    events = [(_failing(office), RunState.FAILED) for _ in range(3)]
+
+    for event in events:
+        mishaps.alert(mishaps.among([event]))
+    for event in (events[2], events[0]):
+        mishaps.alert(mishaps.among([event]))
+
+    told = [alert.run_id for alert in office.woken.alerts]
+    assert told == [event.run_id for event, _ in (*events, events[0])]
+
+
 @pytest.mark.parametrize(
     ("critical", "verdict"),
     [(False, Verdict.FAILED), (True, Verdict.SUCCESS), (True, Verdict.CANCELLED)],
@@ -312,12 +363,9 @@ def test_bundles_of_many_events_are_recorded_some_at_a_time(
 def test_without_the_ledger_all_is_delivered_again_and_nothing_buried(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def away(*_: object) -> None:
-        raise LedgerUnavailable("away")
-
     letters = office.bus.consumer("undertaker", [DEAD_LETTERS.name])
     records = [_record(b"{"), _bundle(office.end(office.start(office.submit())), offset=1)]
-    monkeypatch.setattr(MemoryQueryLedger, "finish", away)
+    monkeypatch.setattr(MemoryQueryLedger, "finish", _away)
 
     assert office.recorder.handle(records) == records
 

@@ -1,19 +1,24 @@
 """When a part is away: what is due goes another way or waits, and goes on by itself afterwards."""
 
 from datetime import timedelta
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
 
 from lamplighter.domain.errors import LedgerUnavailable
-from lamplighter.domain.job import Job
+from lamplighter.domain.job import Job, Policy
 from lamplighter.domain.policy import ScheduleType
+from lamplighter.domain.retry import MAX_LOSSES
 from lamplighter.domain.run import Outcome, Submission, Ticket, Verdict
 from lamplighter.domain.schedule import Schedule
 from lamplighter.domain.states import RunState
-from lamplighter.ports.bus import BusUnavailable, UnknownTopic
+from lamplighter.ports.bus import Bus, BusUnavailable, UnknownTopic
 from lamplighter.ports.queue import QueueUnavailable
+from lamplighter.stages.alert import Alarm
+from lamplighter.stages.record import Recorder
 from lamplighter.stages.watch import LEASE, LEASE_TTL, Rhythm
+from tests.stages.recording import Woken
 from tests.stages.watch_world import World, eventually, watching
 
 NO_QUEUE = QueueUnavailable("taken away")
@@ -167,6 +172,26 @@ def test_without_queue_and_bus_nothing_is_lost(world: World) -> None:
         world.receive_all(jobs, PROMISED)
 
 
+def test_without_the_bus_a_worker_lost_for_good_wakes_somebody_all_the_same(world: World) -> None:
+    job = _abandoned(world, policy=Policy(critical=True))
+    for _ in range(1, MAX_LOSSES):
+        world.ledger.requeue_lost(timedelta(seconds=-60))
+        run = world.run(job)
+        assert world.ledger.claim("worker", uuid4(), [Ticket(run.run_id, run.fence)]).claimed
+    world.ahead += timedelta(minutes=1)
+    _was_led(world)
+    woken, seen_bus = Woken(), cast("Bus", world.seen_bus)
+    recorder = Recorder(world.ledger, seen_bus, alarm=Alarm([woken]))
+
+    with (
+        world.seen_bus.away(NO_BUS),
+        watching(world.watcher(rhythm=AT_ALL_TIMES, recorder=recorder)),
+    ):
+        eventually(lambda: woken.alerts)
+
+    assert [(each.job_id, each.status) for each in woken.alerts] == [(job.job_id, "FAILED")]
+
+
 # Without the ledger.
 
 
@@ -232,9 +257,9 @@ def _was_led(world: World) -> None:
     world.ledger.release_lease(lease)
 
 
-def _abandoned(world: World) -> Job:
+def _abandoned(world: World, **fields: Any) -> Job:
     """A job whose worker has claimed it and is not heard of any more."""
-    job = world.submit(-1)
+    job = world.submit(-1, **fields)
     world.ledger.claim("worker", uuid4(), [Ticket(world.run(job).run_id, 0)])
     return job
 

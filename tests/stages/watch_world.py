@@ -22,6 +22,7 @@ from lamplighter.domain.run import Run, Submission
 from lamplighter.domain.schedule import Schedule
 from lamplighter.ports.bus import Consumer
 from lamplighter.stages.capacity import Window, executor_group
+from lamplighter.stages.record import Recorder
 from lamplighter.stages.standing import Gauge
 from lamplighter.stages.watch import Report, Rhythm, Watcher
 
@@ -73,15 +74,26 @@ class World:
         self,
         holder: str = "w1",
         places: int = 100,
+        *,
         queue: Any = None,
         rhythm: Rhythm | None = None,
         gauge: Gauge | None = None,
+        recorder: Recorder | None = None,
     ) -> Watcher:
         bus: Any = self.seen_bus
         ledger: Any = self.seen_ledger
         window = Window(bus, {"default": places}, every_seconds=0.0)
         seen: Any = queue or self.seen_queue
-        return Watcher(ledger, seen, bus, holder=holder, window=window, rhythm=rhythm, gauge=gauge)
+        return Watcher(
+            ledger,
+            seen,
+            bus,
+            holder=holder,
+            window=window,
+            rhythm=rhythm,
+            gauge=gauge,
+            recorder=recorder,
+        )
 
     def submit(self, seconds: float = 0.0, **fields: Any) -> Job:
         """As submit does: the ledger, then the hint, which may fail."""

@@ -13,8 +13,8 @@ from infra.aws.options import Options
 # here without a caller; Lambda's own logs, tokens for Aurora and MSK (signed locally),
 # and provisioned pollers need none.
 _ALWAYS: Final = {
-    "lambda": "executor, recorder and worker hand http targets and webhooks to the courier",
-    "sns": "the recorder tells of critical jobs that failed",
+    "lambda": "who runs or records hands http targets and webhooks to the courier",
+    "sns": "the recorder, or who stands in for it, tells of critical jobs that failed",
 }
 _FOR_SQS: Final = {"sqs": "every function publishes to the bus, which is SQS here"}
 _FOR_TRACES: Final = {"xray": "every function and task sends the traces of runs"}

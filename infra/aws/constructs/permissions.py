@@ -27,8 +27,8 @@ _COUNT: Final = frozenset({"query", "watcher"})
 # What tells of the canary; or asks for it, should the ledger leave just then.
 _OF_CANARY: Final = (JOB_EVENTS.name, JOB_REQUESTS.name)
 _RUN: Final = frozenset({"executor", WORKER})
-# An executor writes outcomes itself where the bus is away, and alerts as the recorder would.
-_ALERT: Final = frozenset({"executor", WORKER, "recorder"})
+# Executor and watcher do the work of the recorder where the bus is away, and alert as it would.
+_ALERT: Final = frozenset({"watcher", "executor", WORKER, "recorder"})
 _LOOK_UP: Final = (
     "kafka:DescribeCluster",
     "kafka:DescribeClusterV2",

@@ -187,7 +187,7 @@ def test_all_but_the_courier_enter_the_database(template: Template) -> None:
 
 
 def test_runners_reach_courier_alerts_and_logs(template: Template) -> None:
-    for name in ("executor", "recorder"):
+    for name in ("executor", "recorder", "watcher"):
         role = template.role_of(name)
         assert template.may(role, "lambda:InvokeFunction")
         assert template.may(role, "sns:Publish")

@@ -12,7 +12,7 @@ from lamplighter.fail_points import FailPoint, fail_point
 from lamplighter.ports.ledger import Lease
 from lamplighter.stages.duties import Duties, some
 from lamplighter.stages.load import follow_up
-from lamplighter.stages.news import tell_settled
+from lamplighter.stages.news import settled_news, tell
 from lamplighter.stages.post import Post
 from lamplighter.stages.sweep import SILENCE, may_go_on, strike_off, tend
 
@@ -104,8 +104,10 @@ class Housekeeping:
             fail_point(FailPoint.SWEEP_COMMITTED)
         if may_go_on(settled):
             self._post.sleeper.wake()
-        if settled and not self._post.bus_outage.lasts:
-            tell_settled(self._post.ledger, self._post.bus, settled)
+        news = settled_news(settled)
+        if news and (self._post.bus_outage.lasts or not tell(self._post.bus, news)):
+            # What the recorder would have done, alerts among it: nobody else will hear of these.
+            self._post.recorder.record(news, bus_is_away=True)
 
     def _follow_up(self) -> None:
         loaded_to = self._loaded_to()

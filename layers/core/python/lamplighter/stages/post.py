@@ -15,6 +15,7 @@ from lamplighter.stages.capacity import Window, probe
 from lamplighter.stages.clock import LedgerClock
 from lamplighter.stages.duties import Report, Rhythm
 from lamplighter.stages.outage import Outage
+from lamplighter.stages.record import Recorder
 from lamplighter.stages.standing import Gauge
 from lamplighter.stages.sweep import Continuity
 
@@ -76,6 +77,7 @@ class Post(msgspec.Struct, frozen=True):
     sleeper: Sleeper
     bus_outage: Outage
     announce: Callable[[Sequence[JobEvent]], None]
+    recorder: Recorder
     gauge: Gauge | None
     tracer: "Tracer | None"
     on_renewal: Callable[[], None]

@@ -1,7 +1,8 @@
 """Record: fold what workers report into the ledger, in whole batches, and tell who waits for it.
 
-Truth first: only the ledger, and those that wait for a run, can make a batch fail and be delivered
-again. What follows from it (stages/aftermath.py) is tried once, and can not.
+Truth first: only the ledger, and those that wait for a run or are to be woken for it, can make a
+batch fail and be delivered again. What follows from it (stages/aftermath.py) is tried once, and can
+not.
 """
 
 import logging
@@ -30,6 +31,7 @@ from lamplighter.ports.queue import QueueUnavailable
 from lamplighter.ports.rollups import WorkerNote
 from lamplighter.stages.aftermath import Aftermath, Folded, seen
 from lamplighter.stages.alert import Alarm
+from lamplighter.stages.mishaps import Mishaps
 from lamplighter.telemetry.logs import keys, listed
 
 _log: Final = logging.getLogger("lamplighter.record")
@@ -57,7 +59,8 @@ class Recorder:
         """
         self._ledger, self._bus = ledger, bus
         self._wake, self._buried = wake, buried
-        self._aftermath = Aftermath(ledger, bus, cache, alarm or Alarm([]), measure)
+        self._mishaps = Mishaps(ledger, alarm or Alarm([]))
+        self._aftermath = Aftermath(ledger, bus, cache, self._mishaps, measure)
 
     def handle(self, records: Sequence[Record]) -> list[Record]:
         """Of `job-events` and `worker-events`. Answers with those to be delivered again."""
@@ -95,7 +98,9 @@ class Recorder:
         if any(each.run is not None for each in answers):
             with suppress(QueueUnavailable):  # the leader looks by itself, a moment later
                 self._wake()
-        self._aftermath.follow(folded, bus_is_away=bus_is_away)
+        # Before any favour: if nobody can say who is to be woken, the batch comes again whole.
+        alerts = self._mishaps.among(folded.bad_endings)
+        self._aftermath.follow(folded, alerts, bus_is_away=bus_is_away)
         return folded
 
     def note(self, events: Sequence[WorkerEvent]) -> None:

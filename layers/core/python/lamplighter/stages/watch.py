@@ -17,6 +17,7 @@ from lamplighter.stages.duties import Report, Rhythm
 from lamplighter.stages.lead import LEASE_TTL, SHORTEST_SLEEP, Term
 from lamplighter.stages.news import Announcer
 from lamplighter.stages.post import Post, Sleeper, bus_outage
+from lamplighter.stages.record import Recorder
 from lamplighter.stages.standing import Gauge
 from lamplighter.stages.sweep import Continuity
 
@@ -47,10 +48,14 @@ class Watcher:
         steady: Callable[[], float] = time.monotonic,
         gauge: Gauge | None = None,
         tracer: "Tracer | None" = None,
+        recorder: Recorder | None = None,
         report: Report | None = None,
         on_renewal: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_renewal` is called by a leader, between two turns, when it has renewed its lease."""
+        """`on_renewal` is called by a leader, between two turns, when it has renewed its lease.
+
+        `recorder` follows up here what a sweep has ended, while the bus is away.
+        """
         self._stopped = threading.Event()
         self._end = float("-inf")
         self._looked_at = float("-inf")
@@ -72,6 +77,7 @@ class Watcher:
             sleeper=sleeper,
             bus_outage=bus_outage(bus, sleeper),
             announce=Announcer(bus.publish),
+            recorder=recorder or Recorder(ledger, bus),
             gauge=gauge,
             tracer=tracer,
             on_renewal=on_renewal,

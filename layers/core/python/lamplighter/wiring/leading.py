@@ -9,6 +9,7 @@ from lamplighter.stages.clock import this_machine
 from lamplighter.wiring.around import process, settings, telemetry, tracer
 from lamplighter.wiring.buses import bus
 from lamplighter.wiring.once import once
+from lamplighter.wiring.running import recorder
 from lamplighter.wiring.stores import gate, ledger, queue, rest
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def _watcher(
         on_renewal=on_renewal,
         gauge=_gauge() if telemetry().is_on else None,
         tracer=tracer(),
+        recorder=recorder(),
     )
 
 
