@@ -1,4 +1,4 @@
-"""An idle stack, as `lamplighter up` starts it: how soon it and a job start, and what rest costs.
+"""An idle stack, as `lamplighter up` starts it: how soon it, and jobs, start and stop; rest.
 
 Times are noted by the handler itself, on the same machine as the client. Rest is weighed beside
 cron jobs that were submitted, then beside more and more jobs that were put into the ledger; memory
@@ -17,6 +17,7 @@ from typing import Any
 import psycopg
 
 from benchmarks import picture
+from benchmarks.cancelling import cancellations
 from benchmarks.figures import spread
 from benchmarks.fill import fill_waiting
 from benchmarks.report import Row, draw, not_measured
@@ -49,6 +50,7 @@ def _measure(bus: str) -> list[Row]:
         _starts(stack, 10)  # imports, connections, plans
         soon = _starts(stack, number("BENCH_IMMEDIATE"))
         late = _lateness(stack)
+        stopped = cancellations(stack, number("BENCH_CANCELLED"))
         load = f"load {os.getloadavg()[0]:.1f}"
         at_rest = 0
         for jobs in numbers("BENCH_AT_REST"):
@@ -59,6 +61,7 @@ def _measure(bus: str) -> list[Row]:
     rows = [_ready(bus)]
     rows += _times(f"{bus}: 201 to the handler, one job at a time", soon, load)
     rows += _times(f"{bus}: a future job's lateness", late, load)
+    rows += _times(f"{bus}: cancel to the end of a running job", stopped, load, goal=1000)
     for there, rest in rests.items():
         rows += _shares(f"{bus}: at rest with {there} scheduled jobs", rest, load)
     draw("idle" if bus == "streams" else f"idle_{bus}",
@@ -170,9 +173,9 @@ def _rest(stack: Running) -> dict[str, float]:
     return {name: 100 * (after[name] - before[name]) / passed for name in after if name != "kafka"}
 
 
-def _times(name: str, seconds: Sequence[float], load: str) -> list[Row]:
+def _times(name: str, seconds: Sequence[float], load: str, goal: int = 100) -> list[Row]:
     figures = spread(seconds)._asdict()
-    notes = {"p50": load, "p99": "goal 100 at most", "most": f"of {len(seconds)}"}
+    notes = {"p50": load, "p99": f"goal {goal:,} at most", "most": f"of {len(seconds)}"}
     return [
         {"name": f"{name}, {which}", "unit": "ms", "value": 1000 * value, "note": notes[which]}
         for which, value in figures.items()

@@ -24,6 +24,7 @@ SIZES: Final = {
     ),
     "BENCH_STEADY_SECONDS": Size("60", "15", "how long each rate lasts"),
     "BENCH_IMMEDIATE": Size("300", "100", "idle: immediate jobs, one at a time"),
+    "BENCH_CANCELLED": Size("100", "30", "idle: running jobs that are cancelled, one at a time"),
     "BENCH_AT_REST": Size("1000 100000 1000000", "1000", "idle: scheduled jobs at rest"),
     "BENCH_REST_SECONDS": Size("30", "20", "idle: how long rest is watched"),
     "BENCH_IN_HORIZON": Size("1000000", "0", "idle: jobs in the horizon, for the memory; 0: none"),

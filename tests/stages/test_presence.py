@@ -1,15 +1,19 @@
 """A worker's signs of life, and how it hears that a run is to stop."""
 
 import threading
+import time
 from collections.abc import Collection
 from datetime import timedelta
 from uuid import UUID
+
+import pytest
 
 from lamplighter.adapters.memory.cache import MemoryCache
 from lamplighter.contracts.topics import WORKER_EVENTS
 from lamplighter.domain.run import Verdict
 from lamplighter.ports.queue import QueueUnavailable
 from lamplighter.ports.target import Context
+from lamplighter.stages import presence
 from lamplighter.stages.presence import Presence
 from tests.stages.working import Workplace
 
@@ -26,7 +30,7 @@ class FragileCache(MemoryCache):
 
 
 class Attended(Workplace):
-    def __init__(self) -> None:
+    def __init__(self, *, begun: bool = True) -> None:
         super().__init__()
         self.cache = FragileCache()
         self.started = threading.Event()
@@ -42,6 +46,10 @@ class Attended(Workplace):
             now=self.ledger.now,
         )
         self._running = threading.Thread(target=self.executor.execute, args=[[self.message]])
+        if begun:
+            self.begin()
+
+    def begin(self) -> None:
         self._running.start()
         assert self.started.wait(PATIENCE)
 
@@ -83,6 +91,27 @@ def test_a_heartbeat_that_fails_stops_nothing() -> None:
     place.ledger.away = False
     place.runner.cancel([place.message.run_id])
     assert place.verdict() is Verdict.CANCELLED
+
+
+def test_a_run_that_begins_wakes_an_idle_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presence, "_NAP_SECONDS", PATIENCE)
+    place, napping = Attended(begun=False), threading.Event()
+    placed_wait = place.runner.placed.wait
+
+    def nap(seconds: float) -> bool:
+        napping.set()
+        return placed_wait(seconds)
+
+    monkeypatch.setattr(place.runner.placed, "wait", nap)
+    place.presence.start()
+    assert napping.wait(PATIENCE)
+    began = time.monotonic()
+    place.begin()
+    place.cache.flag_cancelled([place.message.run_id], timedelta(minutes=1))
+
+    assert place.verdict() is Verdict.CANCELLED
+    assert time.monotonic() - began < PATIENCE / 2
+    place.presence.stop()
 
 
 def test_coming_and_going_is_told() -> None:

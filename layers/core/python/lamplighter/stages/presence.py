@@ -23,6 +23,8 @@ IDLE_SECONDS: Final = 5.0
 BUSY_SECONDS: Final = 2.0
 # How soon a running job hears that it was cancelled, while Valkey is there to say so.
 LISTEN_SECONDS: Final = 0.25
+# How often who has no run looks whether it is time for a sign of life.
+_NAP_SECONDS: Final = 1.0
 
 
 class Protect(Protocol):
@@ -60,6 +62,7 @@ class Presence:
 
     def stop(self) -> None:
         self._stopping.set()
+        self._runner.placed.set()
         self._tell(WorkerEventType.STOPPED)
 
     def _attend(self) -> None:
@@ -70,8 +73,19 @@ class Presence:
             except LamplighterError as error:
                 _log.warning("no sign of life was taken: %s", error)
                 busy = bool(self._runner.running())
-            if self._stopping.wait(LISTEN_SECONDS if busy else 1.0):
+            if self._is_over(busy=busy):
                 return
+
+    def _is_over(self, *, busy: bool) -> bool:
+        """After a pause. A run that begins ends a nap: it is listened for like those before it.
+
+        Not at once: most runs have ended by then, and cost nobody a question.
+        """
+        if not busy:
+            if not self._runner.placed.wait(_NAP_SECONDS):
+                return self._stopping.is_set()
+            self._runner.placed.clear()
+        return self._stopping.wait(LISTEN_SECONDS)
 
     def look(self) -> bool:
         """One turn: listen, and say that we live when it is time to. Whether anything runs here."""

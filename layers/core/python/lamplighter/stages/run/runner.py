@@ -4,6 +4,7 @@ Comes after the claim; the report comes next. One bad target disturbs no other: 
 prints or never does, ends in its own outcome.
 """
 
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from queue import SimpleQueue
 from typing import Final
@@ -38,6 +39,8 @@ class Runner:
         self._secrets = secrets
         self._crew = Crew(self.limits.places, self.limits.most_abandoned)
         self._attempts: dict[UUID, Attempt] = {}
+        # Set with every run that is placed, for whoever sleeps until there is one.
+        self.placed = threading.Event()
 
     @property
     def free(self) -> int:
@@ -100,6 +103,7 @@ class Runner:
 
         attempt = Attempt(run, found, self, deliver)
         self._attempts[run.run_id] = attempt
+        self.placed.set()
         self._crew.give(attempt)
 
     def run_quick(self, run: Claimed, found: Found) -> Outcome:
