@@ -106,7 +106,7 @@ def test_a_more_urgent_job_overtakes_those_that_wait_for_a_full_pool(stack: Stac
     stack.cancel(holding)
     stack.in_state(holding, "CANCELLED", count=PLACES)
     assert first["start_time"] < starts[7]
-    assert "waits for a free worker of pool 'eu'" in explained
+    assert "no worker of pool 'eu' has claimed it yet" in explained
 
 
 def test_expires_at_ends_a_run_that_could_not_start_before(stack: Stack) -> None:

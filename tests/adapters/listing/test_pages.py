@@ -14,7 +14,8 @@ from lamplighter.domain.policy import ScheduleType
 from lamplighter.domain.run import Submission
 from lamplighter.domain.states import RunState
 from lamplighter.ports import ledger_queries
-from lamplighter.ports.ledger_queries import LAST_ID, JobFilter, QueryLedger, RunFilter
+from lamplighter.ports.ledger_queries import LAST_ID, Crew, JobFilter, QueryLedger, RunFilter
+from lamplighter.ports.rollups import WorkerNote
 from tests.adapters.ledger.builders import OTHER_TENANT, TENANT, hourly, one_off
 
 SECOND = timedelta(seconds=1)
@@ -166,6 +167,20 @@ def test_workers_are_listed_by_id(ledger: QueryLedger) -> None:
         ledger.heartbeat(name, "default", 4)
     assert [each.worker_id for each in ledger.list_workers("", 2)] == ["a", "b"]
     assert [each.worker_id for each in ledger.list_workers("b", 2)] == ["c"]
+
+
+def test_workers_are_counted_by_pool_however_many_there_are(ledger: QueryLedger) -> None:
+    before = ledger.now() - timedelta(hours=1)
+    many = [f"w{n:04}" for n in range(ledger_queries.LONGEST_PAGE + 1)]
+    ledger.note_workers(
+        [WorkerNote(each, "eu", 2, "worker.registered", ledger.now()) for each in many]
+    )
+    ledger.note_workers([WorkerNote("gone", "eu", 2, "worker.registered", before)])
+    ledger.heartbeat("zz", "default", 4)
+
+    crews = ledger.count_workers(ledger.now() - timedelta(minutes=1))
+
+    assert crews == [Crew("default", 1, 4), Crew("eu", len(many), 2 * len(many))]
 
 
 def test_there_are_no_rollups_until_somebody_rolls_up(ledger: QueryLedger) -> None:

@@ -108,6 +108,20 @@ def test_workers_and_rollups_are_read_by_key(filled: psycopg.Connection[tuple[An
         assert "Seq Scan" not in {node["Node Type"] for node in nodes}
 
 
+def test_workers_are_counted_in_one_look(filled: psycopg.Connection[tuple[Any, ...]]) -> None:
+    filled.execute(
+        "INSERT INTO workers (worker_id, pool, capacity) "
+        "SELECT 'w' || n, 'pool ' || n % 3, 1 FROM generate_series(1, 2000) AS n "
+        "ON CONFLICT DO NOTHING"
+    )
+    nodes = _explained(filled, "crews", since=datetime.now(UTC) - timedelta(seconds=15))
+    read = [node for node in nodes if "Relation Name" in node]
+    assert [(node["Relation Name"], node["Actual Loops"]) for node in read] == [("workers", 1)]
+    # What is sorted are pools, not workers.
+    sorted_rows = [node["Actual Rows"] for node in nodes if node["Node Type"] == "Sort"]
+    assert max(sorted_rows, default=0) <= 10
+
+
 def test_rollups_come_back_as_they_were_written(
     filled: psycopg.Connection[tuple[Any, ...]],
 ) -> None:

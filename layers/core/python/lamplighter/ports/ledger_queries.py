@@ -67,6 +67,14 @@ class Worker(msgspec.Struct, frozen=True):
     heartbeat_at: datetime
 
 
+class Crew(msgspec.Struct, frozen=True):
+    """The workers of a pool, and how many runs they can do at once."""
+
+    pool: str
+    workers: int
+    capacity: int
+
+
 class Minute(msgspec.Struct, frozen=True):
     """One line of the rollups: what ended in a minute, by pool, class and state."""
 
@@ -89,6 +97,9 @@ class Listing(Protocol):
 
     def list_workers(self, after: str, limit: int) -> list[Worker]:
         """By id, from this one on, without it."""
+
+    def count_workers(self, since: datetime) -> list[Crew]:
+        """Those heard of after this, by pool; a pool that has none is left out."""
 
     def list_minutes(self, tenant: str, since: datetime, until: datetime) -> list[Minute]:
         """The rollups of [since, until), oldest first."""

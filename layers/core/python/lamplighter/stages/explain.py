@@ -16,6 +16,7 @@ from lamplighter.domain.run import Run
 from lamplighter.domain.slots import is_backfill
 from lamplighter.domain.states import RunState
 from lamplighter.stages.explain_endings import at, ended, error, lateness, times
+from lamplighter.stages.stats import SILENT_AFTER
 
 _SHOWN_UPSTREAMS: Final = 5
 
@@ -124,8 +125,9 @@ def _waiting(job: Job, run: Run, facts: Facts) -> str:
     if run.losses:
         return f"{late}, lost its worker {times(run.losses)} and waits for another"
     if facts.live_workers == 0:
-        return f"{late}, and waits for a worker: pool {run.pool!r} has none alive"
-    return f"{late}, and waits for a free worker of pool {run.pool!r}"
+        heard = shown_span(SILENT_AFTER)
+        return f"{late}, and no worker of pool {run.pool!r} was heard of in the last {heard}"
+    return f"{late}, and no worker of pool {run.pool!r} has claimed it yet"
 
 
 def _slot(job: Job, run: Run) -> str:

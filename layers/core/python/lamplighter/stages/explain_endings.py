@@ -73,7 +73,7 @@ def _late_because(run: Run) -> str:
         return "it waited for an upstream or for a slot"
     if run.created_at > run.due_at:
         return f"it was written down only at {at(run.created_at)}"
-    return f"pool {run.pool!r} had no free worker sooner"
+    return f"no worker of pool {run.pool!r} claimed it sooner"
 
 
 def _attempts(run: Run) -> str:

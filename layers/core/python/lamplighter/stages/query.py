@@ -34,7 +34,7 @@ from lamplighter.ports.ledger_queries import LAST_ID, LONGEST_PAGE, JobFilter, P
 from lamplighter.ports.queue import QueueUnavailable
 from lamplighter.stages.desk import Desk
 from lamplighter.stages.explain import Facts, Upstream, explain_job, explain_run
-from lamplighter.stages.stats import is_alive
+from lamplighter.stages.stats import SILENT_AFTER
 
 _EXPLAINED_UPSTREAMS: Final = 6
 
@@ -192,8 +192,8 @@ def _facts(desk: Desk, job: Job, run: Run | None, now: datetime) -> Facts:
     )
     live = None
     if run is not None and run.state is RunState.SCHEDULED and run.due_at <= now:
-        workers = desk.ledger.list_workers("", LONGEST_PAGE)
-        live = sum(each.pool == run.pool and is_alive(each, now) for each in workers)
+        crews = desk.ledger.count_workers(now - SILENT_AFTER)
+        live = sum(each.workers for each in crews if each.pool == run.pool)
     return Facts(now, _next_fire(desk, job), upstreams, live)
 
 

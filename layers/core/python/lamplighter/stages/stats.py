@@ -13,7 +13,7 @@ from lamplighter.contracts.answers import shown_instant
 from lamplighter.contracts.http import Request, Response
 from lamplighter.contracts.http_decode import parameters
 from lamplighter.domain.errors import LamplighterError
-from lamplighter.ports.ledger_queries import LONGEST_PAGE, Minute, Worker
+from lamplighter.ports.ledger_queries import LONGEST_PAGE, Crew, Minute, Worker
 from lamplighter.stages.desk import Desk
 
 SILENT_AFTER: Final = timedelta(seconds=15)
@@ -82,13 +82,13 @@ def _worker(worker: Worker, now: datetime) -> dict[str, Any]:
         "worker_id": worker.worker_id,
         "pool": worker.pool,
         "capacity": worker.capacity,
-        "status": "ALIVE" if is_alive(worker, now) else "SILENT",
+        "status": "ALIVE" if _is_alive(worker, now) else "SILENT",
         "started_at": shown_instant(worker.started_at),
         "heartbeat_at": shown_instant(worker.heartbeat_at),
     }
 
 
-def is_alive(worker: Worker, now: datetime) -> bool:
+def _is_alive(worker: Worker, now: datetime) -> bool:
     return worker.heartbeat_at > now - SILENT_AFTER
 
 
@@ -119,9 +119,8 @@ def get_metrics(desk: Desk, request: Request) -> Response:
     """Prometheus' text format. No ids as labels."""
     lines = _last_minutes(desk, request.tenant, _METRICS_MINUTES)
     now = desk.now()
-    workers = desk.ledger.list_workers("", LONGEST_PAGE)
-    alive = [worker for worker in workers if is_alive(worker, now)]
-    text = "".join([*_run_metrics(lines), *_worker_metrics(alive), *_queue_metrics(desk, now)])
+    crews = desk.ledger.count_workers(now - SILENT_AFTER)
+    text = "".join([*_run_metrics(lines), *_worker_metrics(crews), *_queue_metrics(desk, now)])
     return Response(HTTPStatus.OK, text, {"Content-Type": PROMETHEUS})
 
 
@@ -140,12 +139,9 @@ def _run_metrics(lines: Sequence[Minute]) -> Iterable[str]:
     yield from _gauge("max_lateness_seconds_last_hour", "The latest start of those.", late)
 
 
-def _worker_metrics(alive: Sequence[Worker]) -> Iterable[str]:
-    count: dict[str, float] = defaultdict(float)
-    capacity: dict[str, float] = defaultdict(float)
-    for worker in alive:
-        count[f'pool="{worker.pool}"'] += 1
-        capacity[f'pool="{worker.pool}"'] += worker.capacity
+def _worker_metrics(crews: Sequence[Crew]) -> Iterable[str]:
+    count: dict[str, float] = {f'pool="{each.pool}"': each.workers for each in crews}
+    capacity: dict[str, float] = {f'pool="{each.pool}"': each.capacity for each in crews}
     yield from _gauge("workers", "Workers heard of in the last 15 s.", count)
     yield from _gauge("worker_capacity", "Runs that those can do at once.", capacity)
 

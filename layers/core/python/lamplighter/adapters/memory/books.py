@@ -76,6 +76,7 @@ class Books:
         self.attempts: Table[UUID, tuple[Attempt, ...]] = Table(journal)
         self.workers: Table[str, datetime] = Table(journal)
         self.pools: Table[str, str] = Table(journal)  # by worker
+        self.capacities: Table[str, int] = Table(journal)  # by worker
         self.claims: Table[UUID, Claim] = Table(journal)
         self.stopping: Table[UUID, str] = Table(journal)  # whom to tell, by run
         self.holders: Table[str, Mapping[int, UUID]] = Table(journal)

@@ -37,10 +37,11 @@ class MemoryClaims(Transactional):
             ends = [answer(run, Recorded.ACCEPTED) for run in ended]
             return ClaimAnswer(claimed, refused, _to_stop(books, worker_id), ends)
 
-    def heartbeat(self, worker_id: str, pool: str, capacity: int) -> list[UUID]:  # noqa: ARG002 - nobody asks for it here
+    def heartbeat(self, worker_id: str, pool: str, capacity: int) -> list[UUID]:
         with self._transaction() as books:
             books.workers[worker_id] = books.now
             books.pools[worker_id] = pool
+            books.capacities[worker_id] = capacity
             return _to_stop(books, worker_id)
 
 

@@ -1,5 +1,6 @@
 """Pages for people, out of the ledger in memory: the same bounds, the same cursors."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from datetime import datetime
 from typing import TypeVar
@@ -7,13 +8,15 @@ from uuid import UUID
 
 import msgspec
 
+from lamplighter.adapters.memory.books import Books
 from lamplighter.adapters.memory.ledger import MemoryLedger
 from lamplighter.adapters.memory.transaction import Transactional
-from lamplighter.domain.job import Job
+from lamplighter.domain.job import DEFAULT_POOL, Job
 from lamplighter.domain.run import Run
 from lamplighter.ports.ledger_queries import (
     LONGEST_PAGE,
     SCANNED_AT_MOST,
+    Crew,
     JobFilter,
     Minute,
     Page,
@@ -22,10 +25,6 @@ from lamplighter.ports.ledger_queries import (
 )
 
 T = TypeVar("T", Job, Run)
-
-# Workers say where they belong and how much they can do; this ledger remembers only that they live.
-_UNTOLD_POOL = "default"
-_UNTOLD_CAPACITY = 0
 
 
 class MemoryListing(Transactional):
@@ -51,11 +50,16 @@ class MemoryListing(Transactional):
 
     def list_workers(self, after: str, limit: int) -> list[Worker]:
         with self._transaction() as books:
-            known = sorted(item for item in books.workers.items() if item[0] > after)
-            return [
-                Worker(worker_id, _UNTOLD_POOL, _UNTOLD_CAPACITY, seen, seen)
-                for worker_id, seen in known[: min(limit, LONGEST_PAGE)]
-            ]
+            known = [each for each in _workers(books) if each.worker_id > after]
+            return known[: min(limit, LONGEST_PAGE)]
+
+    def count_workers(self, since: datetime) -> list[Crew]:
+        with self._transaction() as books:
+            alive = [each for each in _workers(books) if each.heartbeat_at > since]
+            crews: dict[str, list[int]] = defaultdict(list)
+            for each in alive:
+                crews[each.pool].append(each.capacity)
+            return [Crew(pool, len(each), sum(each)) for pool, each in sorted(crews.items())]
 
     def list_minutes(self, tenant: str, since: datetime, until: datetime) -> list[Minute]:
         with self._transaction() as books:
@@ -65,6 +69,14 @@ class MemoryListing(Transactional):
                 for line in lines
                 if line.tenant == tenant and since <= line.minute < until
             ]
+
+
+def _workers(books: Books) -> list[Worker]:
+    """By id. Who has claimed, and said nothing else yet, is taken for one of the default pool."""
+    return [
+        Worker(name, books.pools.get(name, DEFAULT_POOL), books.capacities.get(name, 0), seen, seen)
+        for name, seen in sorted(books.workers.items())
+    ]
 
 
 class MemoryQueryLedger(MemoryListing, MemoryLedger):

@@ -47,6 +47,7 @@ class MemoryLosses(Transactional):
             silent = [(name, beat) for name, beat in beats if beat < books.now - silence]
             for name, _ in silent:
                 del books.workers[name]
+                books.capacities.pop(name, None)
             return [
                 SilentWorker(name, books.pools.pop(name, DEFAULT_POOL), beat)
                 for name, beat in silent

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from lamplighter.adapters.memory.books import Books
 from lamplighter.adapters.memory.journal import Table
 from lamplighter.adapters.memory.transaction import Transactional
 from lamplighter.ports.rollups import Rollup, WorkerNote
@@ -29,7 +30,7 @@ class MemoryRollups(Transactional):
             holding = {claim.worker_id for claim in books.claims.values()}
             for note in notes:
                 if note.action == "worker.registered":
-                    books.workers.setdefault(note.worker_id, note.at)
+                    _know(books, note)
                 elif note.action == "worker.stopped" and note.worker_id not in holding:
                     _forget(books.workers, note)
 
@@ -42,6 +43,13 @@ def _sum(before: Rollup, line: Rollup) -> Rollup:
         lateness_ms=before.lateness_ms + line.lateness_ms,
         max_lateness_ms=max(before.max_lateness_ms, line.max_lateness_ms),
     )
+
+
+def _know(books: Books, note: WorkerNote) -> None:
+    if note.worker_id not in books.workers:
+        books.workers[note.worker_id] = note.at
+        books.pools[note.worker_id] = note.pool
+        books.capacities[note.worker_id] = note.capacity
 
 
 def _forget(workers: Table[str, datetime], note: WorkerNote) -> None:

@@ -17,6 +17,7 @@ from lamplighter.domain.states import RunState
 from lamplighter.ports.ledger_queries import (
     LONGEST_PAGE,
     SCANNED_AT_MOST,
+    Crew,
     JobFilter,
     Minute,
     Page,
@@ -54,6 +55,7 @@ def query(name: str) -> bytes:
 _JOBS: Final = query("jobs")
 _RUNS: Final = query("runs")
 _WORKERS: Final = query("workers")
+_CREWS: Final = query("crews")
 _MINUTES: Final = query("minutes")
 
 
@@ -88,6 +90,9 @@ class PostgresListing:
     def list_workers(self, after: str, limit: int) -> list[Worker]:
         params = {"after": after, "limit": min(limit, LONGEST_PAGE)}
         return [Worker(*row) for row in self._db.statement(_WORKERS, params)]
+
+    def count_workers(self, since: datetime) -> list[Crew]:
+        return [Crew(*row) for row in self._db.statement(_CREWS, {"since": since})]
 
     def list_minutes(self, tenant: str, since: datetime, until: datetime) -> list[Minute]:
         params = {"tenant": tenant, "since": since, "until": until, "limit": MOST_ROLLUPS}
