@@ -99,6 +99,23 @@ def test_null_puts_a_field_back_to_its_default(world: World) -> None:
     assert job.overlap is Overlap.ALLOW
 
 
+@pytest.mark.parametrize("fields", [{"command": "true"}, {"timeout_seconds": 301}])
+def test_the_pool_follows_what_belongs_elsewhere(world: World, fields: dict[str, Any]) -> None:
+    followed, chosen = world.call.submit(), world.call.submit(pool="eu")
+
+    assert _put(world, followed, **fields).pool == "tasks"
+    assert _put(world, chosen, **fields).pool == "eu"
+    assert _put(world, chosen, pool=None).pool == "tasks"
+
+
+def test_the_pool_comes_back_with_what_took_it_away(world: World) -> None:
+    job_id = world.call.submit(timeout_seconds=301)
+    assert _put(world, job_id, priority=1).pool == "tasks"
+    assert _put(world, job_id, timeout_seconds=60).pool == "default"
+    assert _put(world, job_id, timeout_seconds=600, pool="default").pool == "default"
+    assert _put(world, job_id, priority=2).pool == "default"
+
+
 def test_nothing_said_is_nothing_changed(world: World) -> None:
     job_id = world.call.submit()
     assert _put(world, job_id).version == 1

@@ -63,7 +63,7 @@ def new_job(job_id: UUID, tenant: str, body: JobBody) -> Job:
     schedule = schedule_of(said)
     changes = _changes(said, schedule, _NO_POLICY)
     changes.setdefault("overlap", default_overlap(schedule))
-    changes.setdefault("pool", _default_pool(changes))
+    changes.setdefault("pool", _default_pool(changes.get("target"), changes.get("timeout_seconds")))
     return _checked(
         Job(job_id=job_id, tenant=tenant, repeats=schedule.schedule_type.is_recurring, **changes)
     )
@@ -103,7 +103,10 @@ def changed_job(before: Job, body: JobBody) -> Job:
         changes["overlap"] = default_overlap(schedule)
     if is_retimed(said):
         changes["repeats"] = schedule.schedule_type.is_recurring
-    return _checked(msgspec.structs.replace(before, **changes))
+    after = msgspec.structs.replace(before, **changes)
+    if said.get("pool") is None and ("pool" in said or before.pool == _pool_by_default(before)):
+        after = msgspec.structs.replace(after, pool=_pool_by_default(after))
+    return _checked(after)
 
 
 def _changes(said: Said, schedule: Schedule, policy: Policy) -> dict[str, Any]:
@@ -134,11 +137,14 @@ def _check_apart(said: Said) -> None:
             raise InvalidJob(one, f"give either {other} or {one}, not both")
 
 
-def _default_pool(changes: Mapping[str, Any]) -> str:
+def _pool_by_default(job: Job) -> str:
+    return _default_pool(job.target, job.timeout_seconds)
+
+
+def _default_pool(target: Said | None, timeout_seconds: int | None) -> str:
     """A command, and what may run for longer than a Lambda pool allows, belongs to `tasks`."""
-    target = changes.get("target")
     is_command = target is not None and target["type"] == "command"
-    is_long = changes.get("timeout_seconds", 0) > LAMBDA_SECONDS
+    is_long = (timeout_seconds or 0) > LAMBDA_SECONDS
     return TASKS_POOL if is_command or is_long else str(_DEFAULTS["pool"])
 
 
