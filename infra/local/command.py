@@ -2,8 +2,11 @@
 
 import os
 import shlex
+import shutil
 import signal
+import sys
 import time
+from pathlib import Path
 from typing import Final, NoReturn
 
 import click
@@ -57,7 +60,18 @@ def _welcome(url: str, data: str, seconds: float) -> None:
     _say(f"Data, logs and passwords are in {data}. Ctrl-C stops everything. Try, elsewhere:")
     body = """'{"name": "hello", "payload": {"to": "world"}}'"""
     _say(f"  curl {url}/jobs -H 'content-type: application/json' -d {body}")
-    _say(f"  lamplighter submit --name hello --command 'echo hello world' --wait{_option(data)}")
+    _say(f"  {_program()} submit --name hello --command 'echo hello world' --wait{_option(data)}")
+
+
+def _program() -> str:
+    """How the reader can call it: by its name, or by the way to the one that runs here."""
+    name = "lamplighter"
+    if shutil.which(name):
+        return name
+    here = Path(sys.argv[0])
+    if here.name != name:  # `python -m`, a test
+        here = Path(sys.executable).with_name(name)
+    return shlex.quote(os.path.relpath(here))
 
 
 def _option(data: str) -> str:
