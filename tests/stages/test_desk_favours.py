@@ -11,6 +11,7 @@ from lamplighter.adapters.memory.cache import MemoryCache
 from lamplighter.adapters.memory.listing import MemoryQueryLedger
 from lamplighter.contracts.messages import JobEvent, JobEventType, running, stood
 from lamplighter.domain.errors import LedgerUnavailable
+from lamplighter.domain.job import Job
 from lamplighter.domain.policy import JobClass
 from lamplighter.domain.run import Ticket
 from lamplighter.domain.states import RunState
@@ -103,6 +104,24 @@ def test_deleting_a_job_tells_of_its_runs_and_stops_what_is_running(shop: Shop) 
         (JobEventType.CANCELLED, waiting)
     ]
     assert shop.cache.cancelled([due.run_id]) == {due.run_id}
+
+
+def test_runs_that_ended_a_moment_before_the_word_of_their_job_are_told(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id = shop.call.submit()
+    shop.news.clear()
+    cancel_job = shop.ledger.cancel_job
+
+    def slowly(tenant: str, job_id: UUID) -> Job:
+        """As where the job's own row is written last."""
+        job = cancel_job(tenant, job_id)
+        return msgspec.structs.replace(job, updated_at=shop.clock() + timedelta(seconds=1))
+
+    monkeypatch.setattr(shop.ledger, "cancel_job", slowly)
+    shop.call("DELETE", f"/jobs/{job_id}")
+
+    assert shop.told() == [(JobEventType.CANCELLED, job_id)]
 
 
 def test_a_cancel_stands_although_nobody_can_be_told(shop: Shop) -> None:

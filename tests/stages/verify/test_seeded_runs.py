@@ -177,6 +177,20 @@ def test_no_start_after_cancel(world: World) -> None:
     assert world.found() == {"no_start_after_cancel"}
 
 
+def test_no_start_a_second_after_cancel(world: World) -> None:
+    job = world.cron()
+    world.pass_minutes(3)
+    cancelled = world.ledger.cancel_job(TENANT, job.job_id).updated_at
+    assert cancelled is not None
+    world.pass_minutes(2)
+    run = world.runs(job)[-1]
+
+    late = cancelled + timedelta(seconds=1)
+    world.tamper(run, start_time=late, end_time=late, state=RunState.SUCCESS, fence=1, reason=None)
+
+    assert "no_start_after_cancel" in world.found()
+
+
 def test_no_start_while_paused(world: World) -> None:
     job = world.cron()
     world.pass_minutes(2)

@@ -20,7 +20,7 @@ from lamplighter.contracts.jobs import BackfillBody, EmptyBody, JobBody
 from lamplighter.domain.errors import InvalidJob, VersionConflict
 from lamplighter.domain.ids import MILLISECOND, epoch_ms, instant_of, new_job_id
 from lamplighter.domain.job import Job
-from lamplighter.domain.run import Due, Recorded, Run, stands
+from lamplighter.domain.run import Due, Recorded, stands
 from lamplighter.domain.schedule import count_fires, fires_between
 from lamplighter.domain.slots import backfill_origin
 from lamplighter.domain.states import RunState
@@ -125,19 +125,15 @@ def run_now(desk: Desk, tenant: str, job_id: UUID, occasion: Occasion) -> list[U
 
 def cancel(desk: Desk, tenant: str, job_id: UUID) -> Job:
     """Its future goes, what waits ends, and the workers of what runs are told to stop."""
+    since = desk.ledger.now()
     before = desk.ledger.job(tenant, job_id)
     job = desk.ledger.cancel_job(tenant, job_id)
     fail_point(FailPoint.CANCEL_COMMITTED)
     if job.version != before.version:
         latest = desk.ledger.runs(tenant, job_id, LONGEST_PAGE)
-        stopped = [run for run in latest if run.state in _STOPPED and _is_since(run, job)]
+        stopped = [run for run in latest if run.state in _STOPPED and run.modified_time >= since]
         desk.tell_settled([stands(run, Recorded.ACCEPTED) for run in stopped])
     return job
-
-
-def _is_since(run: Run, job: Job) -> bool:
-    """Changed with the job, or after it."""
-    return job.updated_at is not None and run.modified_time >= job.updated_at
 
 
 class Backfill(msgspec.Struct, frozen=True):

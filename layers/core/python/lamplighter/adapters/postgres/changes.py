@@ -163,7 +163,6 @@ def _cancel_job(cursor: Cursor[Row], tenant: str, job_id: UUID) -> Job:
         return before
     settle_past(cursor, before)
     _archive(cursor, before)
-    cursor.execute(_SQL["set_status"], {"job_id": job_id, "status": int(JobStatus.CANCELLED)})
     forget_own_future(cursor, job_id)
     params = {"job_id": job_id, "since": UUID(int=0)}
     open_runs = [row[0] for row in cursor.execute(_SQL["open_runs"], params, binary=True)]
@@ -171,6 +170,8 @@ def _cancel_job(cursor: Cursor[Row], tenant: str, job_id: UUID) -> Job:
     for run_id in open_runs:
         _cancel_one(locked, tenant, run_id)
     locked.write()
+    # Its time is read when every open run is locked: no start that it allows is later than it.
+    cursor.execute(_SQL["set_status"], {"job_id": job_id, "status": int(JobStatus.CANCELLED)})
     tell_dependents(cursor, open_runs)
     return _lock(cursor, tenant, job_id)
 

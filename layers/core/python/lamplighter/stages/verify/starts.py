@@ -5,7 +5,6 @@ from lamplighter.domain.job import JobStatus
 from lamplighter.domain.judge import EARLY_GRACE
 from lamplighter.stages.verify.case import Case
 from lamplighter.stages.verify.findings import Verdicts, at, of_run
-from lamplighter.stages.verify.lives import CHANGING
 
 
 def no_start_before_its_time(case: Case) -> Verdicts:
@@ -34,12 +33,13 @@ def no_start_after_the_end(case: Case) -> Verdicts:
 
 
 def no_start_after_cancel(case: Case) -> Verdicts:
+    """To the moment: both times are the ledger's, and a cancel's is read under the runs' locks."""
     cancelled = case.life.cancelled_at
     if cancelled is None:
         return
     for run in case.runs:
         last = case.last_start(run)
-        if last is None or last <= cancelled + CHANGING:
+        if last is None or last <= cancelled:
             yield None
         else:
             told = f"its job was cancelled at {at(cancelled)}"
