@@ -106,6 +106,19 @@ def test_deleting_a_job_tells_of_its_runs_and_stops_what_is_running(shop: Shop) 
     assert shop.cache.cancelled([due.run_id]) == {due.run_id}
 
 
+def test_runs_beside_the_schedule_are_told_as_scheduled(shop: Shop) -> None:
+    job_id = shop.call.submit(cron_expression="0 * * * *")
+    shop.news.clear()
+
+    now = shop.call("POST", f"/jobs/{job_id}/runNow").body["run_ids"]
+    start = (NOON - timedelta(hours=2, minutes=1)).isoformat()
+    made = shop.call("POST", f"/jobs/{job_id}/backfill", {"start": start}).body["run_ids"]
+
+    assert {each.event_type for each in shop.news} == {JobEventType.SCHEDULED}
+    assert [str(each.run_id) for each in shop.news] == [*now, *made]
+    assert {each.status for each in shop.news} == {"SCHEDULED"}
+
+
 def test_runs_that_ended_a_moment_before_the_word_of_their_job_are_told(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from lamplighter.domain.job import Job
-from lamplighter.domain.run import Claimed, NewRun, Outcome, Run, Ticket, Verdict
+from lamplighter.domain.run import Claimed, Due, NewRun, Outcome, Run, Ticket, Verdict
 from lamplighter.domain.states import RunState
 from lamplighter.ports.queue import Ready
 
@@ -192,6 +192,22 @@ def submitted(job: Job, first_fire: datetime | None, at: datetime) -> JobEvent:
         pool=job.pool,
         priority=job.priority,
         due_at=first_fire,
+    )
+
+
+def added(job_id: UUID, run: Due, at: datetime) -> JobEvent:
+    """A run was written down because somebody asked for it."""
+    return JobEvent(
+        event_type=JobEventType.SCHEDULED,
+        job_id=job_id,
+        tenant=run.tenant,
+        at=at,
+        run_id=run.run_id,
+        fence=run.fence,
+        pool=run.pool,
+        priority=run.priority,
+        due_at=run.due_at,
+        status=RunState.SCHEDULED.name,
     )
 
 

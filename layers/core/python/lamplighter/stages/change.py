@@ -114,7 +114,7 @@ def run_now(desk: Desk, tenant: str, job_id: UUID, occasion: Occasion) -> list[U
     fire = instant_of(epoch_ms(occasion.since or now))
     runs = desk.ledger.add_run(tenant, job_id, origin, fire)
     fail_point(FailPoint.RUN_NOW_COMMITTED)
-    desk.tell_queue(runs, now)
+    desk.tell_added(job_id, runs, now)
     if occasion.since is None:
         return [run.run_id for run in runs]
     # Some may have started since, and be due no more.
@@ -157,7 +157,7 @@ def backfill(
     origin = backfill_origin(backfill_id, asked.at_once)
     runs = desk.ledger.add_runs(tenant, job_id, origin, fires)
     fail_point(FailPoint.BACKFILL_COMMITTED)
-    desk.tell_queue(runs, now)
+    desk.tell_added(job_id, runs, now)
     _log.info("backfill %s of job %s: %d fires", origin, job_id, len(fires))
     return Backfill(backfill_id, origin, fires, [run.run_id for run in runs])
 

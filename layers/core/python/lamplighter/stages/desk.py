@@ -21,7 +21,7 @@ from lamplighter.ports.ledger_queries import QueryLedger
 from lamplighter.ports.logs import Logs
 from lamplighter.ports.queue import Depths
 from lamplighter.stages.defer import Deferral
-from lamplighter.stages.news import settled_news, submitted_news
+from lamplighter.stages.news import added_news, settled_news, submitted_news
 from lamplighter.stages.plan import HORIZON
 
 if TYPE_CHECKING:
@@ -92,6 +92,12 @@ class Desk(msgspec.Struct, frozen=True):
     ) -> None:
         if self.announce is not None:
             self.announce(submitted_news(submissions, accepted, now))
+
+    def tell_added(self, job_id: UUID, runs: Sequence[Due], now: datetime) -> None:
+        """The queue and the readers, of runs beside the schedule."""
+        self.tell_queue(runs, now)
+        if self.announce is not None and runs:
+            self.announce(added_news(job_id, runs, now))
 
     def tell_settled(self, settled: Sequence[Settled]) -> None:
         """Of runs that a person's word has ended, stopped or set free: no worker will report it."""

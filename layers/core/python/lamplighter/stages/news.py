@@ -8,9 +8,10 @@ import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final
+from uuid import UUID
 
 from lamplighter.contracts.bundles import job_event_messages
-from lamplighter.contracts.messages import JobEvent, scheduled, stood, submitted
+from lamplighter.contracts.messages import JobEvent, added, scheduled, stood, submitted
 from lamplighter.domain.errors import LamplighterError, LedgerUnavailable
 from lamplighter.domain.run import Accepted, Due, Recorded, Settled, Submission, new_runs
 from lamplighter.ports.bus import Bus, Message
@@ -63,6 +64,11 @@ def submitted_news(
         for each in submissions
         if each.job.job_id in accepted.created
     ]
+
+
+def added_news(job_id: UUID, runs: Sequence[Due], at: datetime) -> list[JobEvent]:
+    """Of the runs that somebody asked for beside the schedule."""
+    return [added(job_id, run, at) for run in runs]
 
 
 def planned_news(
