@@ -119,7 +119,7 @@ def _key_of_all(job: Job) -> SlotKey | None:
     """The order that a job shares with others, and that no backfill may break."""
     if job.ordering_key is None:
         return None
-    return SlotKey(SlotKind.ORDER, f"order:{job.tenant}:{job.ordering_key}")
+    return SlotKey(SlotKind.ORDER, f"order:{_owner(job)}:{job.ordering_key}")
 
 
 def _lane_key(job: Job, origin: str) -> SlotKey | None:
@@ -134,7 +134,12 @@ def _limit_key(job: Job) -> SlotKey | None:
     if job.max_concurrency is None:
         return None
     name = f"key:{job.concurrency_key}" if job.concurrency_key is not None else f"job:{job.job_id}"
-    return SlotKey(SlotKind.LIMIT, f"limit:{job.tenant}:{name}", job.max_concurrency)
+    return SlotKey(SlotKind.LIMIT, f"limit:{_owner(job)}:{name}", job.max_concurrency)
+
+
+def _owner(job: Job) -> str:
+    """The tenant, as one part of a key: `a:b` with `c` is not `a` with `b:c`."""
+    return job.tenant.replace("%", "%25").replace(":", "%3A")
 
 
 def kind_of(key_name: str) -> SlotKind:
