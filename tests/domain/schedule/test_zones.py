@@ -1,5 +1,6 @@
 """Zones as stretches of constant offset, against the raw database."""
 
+from datetime import UTC, datetime
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
@@ -8,14 +9,17 @@ import pytest
 from lamplighter.domain.errors import InvalidSchedule
 from lamplighter.domain.schedule.times import DAY
 from lamplighter.domain.schedule.zones import PROBE, Zone, zone, zone_names
-from tests.domain.schedule.raw_zones import changes, raw
+from tests.domain.schedule.raw_zones import END, changes, raw
 
-END = 2_145_916_800  # 2038
 DISTINCT = sorted({raw(name): name for name in sorted(zone_names())}.values())
 
 
-def listed(name: str) -> list[tuple[int, int, int]]:
+def expected(name: str) -> list[tuple[int, int, int]]:
     return [(each.at, each.before, each.after) for each in changes(name) if 0 <= each.at < END]
+
+
+def year(utc: int) -> int:
+    return datetime.fromtimestamp(utc, UTC).year
 
 
 def found(name: str) -> list[tuple[int, int, int]]:
@@ -36,11 +40,19 @@ def test_no_offset_ever_lasted_shorter_than_the_distance_between_probes() -> Non
     assert min(spells) > PROBE + DAY
 
 
-def test_every_listed_transition_of_every_zone_is_found_and_no_other() -> None:
-    # Where a file is short, the footer's rule goes on to 2037: then the list is a beginning.
+def test_every_transition_of_every_zone_is_found_and_no_other() -> None:
     for name in DISTINCT:
-        expected = listed(name)
-        assert found(name)[: len(expected)] == expected, name
+        assert found(name) == expected(name), name
+
+
+def test_the_nights_of_today_are_among_them_though_no_file_lists_them() -> None:
+    nights = [each for each in changes("Europe/Berlin") if 2025 <= year(each.at) <= 2026]
+    assert [f"{datetime.fromtimestamp(each.at, UTC):%m-%d %H:%M}" for each in nights] == [
+        "03-30 01:00",
+        "10-26 01:00",
+        "03-29 01:00",
+        "10-25 01:00",
+    ]
 
 
 def test_beyond_the_list_the_rule_of_the_footer_goes_on() -> None:
