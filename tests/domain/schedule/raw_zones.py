@@ -8,7 +8,6 @@ from importlib import resources
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-
 DAY = 86_400
 END = 2_145_916_800  # 2038
 

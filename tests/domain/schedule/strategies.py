@@ -20,13 +20,13 @@ anytime = st.integers(int(START.timestamp()), int(END.timestamp())).map(
 
 
 @st.composite
-def near_a_change(draw: st.DrawFn, name: str) -> datetime:
-    """A moment within 30 hours before the zone's clock changes; anytime where it never does."""
+def near_a_change(draw: st.DrawFn, name: str, *, seconds: int = 30 * 3600) -> datetime:
+    """A moment shortly before the zone's clock changes; anytime where it never does."""
     moments = [each.at for each in changes(name) if START.timestamp() < each.at < END.timestamp()]
     if not moments:
         return draw(anytime)
     change = datetime.fromtimestamp(draw(st.sampled_from(moments)), UTC)
-    return change - timedelta(seconds=draw(st.integers(0, 30 * 3600)))
+    return change - timedelta(seconds=draw(st.integers(0, seconds)))
 
 
 @st.composite
@@ -51,7 +51,15 @@ def starred(draw: st.DrawFn, low: int, high: int, step: bool) -> tuple[str, froz
 
 
 @st.composite
-def rules(draw: st.DrawFn, *, star_minutes: bool = True, both_days: bool | None = None) -> Rule:
+def rules(
+    draw: st.DrawFn,
+    *,
+    star_minutes: bool = True,
+    periodic: bool = False,
+    both_days: bool | None = None,
+) -> Rule:
+    """`periodic`: the hour starts with a star, and policies for the clock's changes are void."""
+
     def either(low: int, high: int) -> tuple[str, frozenset[int]]:
         return draw(draw(st.sampled_from([field(low, high), starred(low, high, True)])))
 
@@ -66,8 +74,10 @@ def rules(draw: st.DrawFn, *, star_minutes: bool = True, both_days: bool | None 
     night = st.sets(st.sampled_from([0, 1, 2, 3, 4, 23]), min_size=1).map(
         lambda found: (",".join(map(str, sorted(found))), frozenset(found))
     )
-    hour = draw(st.sampled_from(["night", "any"]))
-    hours = draw(night) if hour == "night" else either(0, 23)
+    if periodic:
+        hours = draw(starred(0, 23, True))
+    else:
+        hours = draw(night) if draw(st.booleans()) else either(0, 23)
     day, weekday = mostly_any(1, 31), mostly_any(0, 6)
     month = mostly_any(1, 12)
     texts = (minute[0], hours[0], day[0], month[0], weekday[0])

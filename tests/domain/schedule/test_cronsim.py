@@ -18,7 +18,7 @@ from lamplighter.domain.schedule import fires
 from tests.domain.schedule import strategies as some
 from tests.domain.schedule.brute_force import Rule
 from tests.domain.schedule.helpers import cron, laws, short, told, utc
-from tests.domain.schedule.raw_zones import changes, pinned
+from tests.domain.schedule.raw_zones import Change, changes, pinned
 
 
 def simulated(text: str, name: str, after: datetime, count: int) -> list[datetime]:
@@ -82,13 +82,19 @@ def near(name: str, at: datetime) -> list[int]:
 
 
 def stepwise(name: str, at: datetime) -> bool:
-    """Whether cronsim, going by whole hours, can lose its step: a change not on the whole hour."""
+    """Whether cronsim, going by whole hours and from midnights, can lose its step."""
     moment = int(at.timestamp())
     return any(
-        (each.after - each.before) % 3600 or (each.at + each.before) % 3600
+        (each.after - each.before) % 3600 or (each.at + each.before) % 3600 or no_midnight(each)
         for each in changes(name)
         if abs(each.at - moment) < 5 * 86_400
     )
+
+
+def no_midnight(change: Change) -> bool:
+    """Whether the clock jumps over a midnight."""
+    first, last = change.at + change.before, change.at + change.after - 1
+    return first <= last // 86_400 * 86_400
 
 
 @laws(350)
@@ -100,10 +106,30 @@ def test_nights_on_which_the_clock_changes(rule: Rule, name: str, data: st.DataO
     if rule.star_hour:
         assume(not stepwise(name, at))
     assume(all(size % 60 == 0 for size in near(name, at)))
+    agree(rule.text, name, at)
+
+
+def agree(text: str, name: str, at: datetime) -> None:
     until = at + timedelta(days=3)
-    ours = list(fires(cron(rule.text, name), at, until=until, limit=200))
-    theirs = takewhile(lambda fire: fire <= until, simulated(rule.text, name, at, 200))
+    ours = list(fires(cron(text, name), at, until=until, limit=200))
+    theirs = takewhile(lambda fire: fire <= until, simulated(text, name, at, 200))
     assert ours == list(theirs)
+
+
+seconds = st.one_of(some.field(0, 59), some.starred(0, 59, True)).map(lambda found: found[0])
+
+
+@laws(250)
+@given(some.rules(periodic=True, both_days=False), st.none() | seconds, some.zones, st.data())
+def test_a_wildcard_hour_follows_elapsed_time_in_five_fields_and_in_six(
+    rule: Rule, second: str | None, name: str, data: st.DataObject
+) -> None:
+    # From as near as makes 200 fires, perhaps one a second, reach beyond the change.
+    near_by = data.draw(st.sampled_from([60, 3600, 30 * 3600]))
+    at = data.draw(some.near_a_change(name, seconds=near_by))
+    assume(not at.astimezone(pinned(name)).fold)
+    assume(not stepwise(name, at))
+    agree(f"{second} {rule.text}" if second else rule.text, name, at)
 
 
 @pytest.mark.parametrize(
@@ -164,6 +190,14 @@ def test_nights_on_which_the_clock_changes(rule: Rule, name: str, data: st.DataO
             ["1972-01-07 00:44:30", "1972-01-08 00:30"],
             ["1972-01-07 00:45", "1972-01-08 00:30"],
             id="the first instant after a gap, to the second",
+        ),
+        pytest.param(
+            "0 */2 * * SUN",
+            "Asia/Beirut",
+            "2025-03-29T12:00",
+            ["2025-03-29 23:00", "2025-03-30 01:00"],
+            ["2025-03-29 22:00", "2025-03-29 23:00"],
+            id="a midnight that the clock leaves out is not 00:00, and 01:00 is not even",
         ),
     ],
 )
