@@ -9,7 +9,6 @@ work of a fresh server creates its log segments and fills its caches, and would 
 a small table. "Near empty" is what a server costs that has been up for a minute.
 """
 
-import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -24,6 +23,7 @@ import psycopg
 from benchmarks.bare import BareLedger, fill_bare
 from benchmarks.fill import fill_ledger
 from benchmarks.report import Row
+from benchmarks.sizes import number
 from infra.local.postgres import Postgres
 from lamplighter.adapters.postgres.ledger import PostgresLedger
 from lamplighter.adapters.postgres.migrate import migrate
@@ -37,13 +37,13 @@ BATCH = 1_000
 ROUNDS = 40
 TURN = 10
 UNTIL_DUE = timedelta(seconds=15)  # enough to submit and page everything before it is due
-ROWS_AT_REST = int(os.environ.get("BENCH_ROWS", "10000000"))
 GOALS = {"submit": 25_000, "page": 40_000, "claim": 40_000, "finish": 50_000}
 Step = Callable[[], object]
 _BODY = {"type": "python", "handler": "builtin.noop"}
 
 
 def measure() -> list[Row]:
+    at_rest = number("BENCH_ROWS")
     with tempfile.TemporaryDirectory() as folder, Postgres(Path(folder) / "pg") as server:
         url = server.ensure_database("bench")
         migrate(url)
@@ -51,13 +51,13 @@ def measure() -> list[Row]:
         _warm_up(url, ledger, bare)
         small = _measure_all(ledger, bare)
         started = time.perf_counter()
-        fill_ledger(url, ROWS_AT_REST)
-        fill_bare(url, ROWS_AT_REST)
+        fill_ledger(url, at_rest)
+        fill_bare(url, at_rest)
         filled_in = time.perf_counter() - started
         large = _measure_all(ledger, bare)
         ledger.close()
         bare.close()
-    return _rows(small, large, filled_in)
+    return _rows(small, large, at_rest, filled_in)
 
 
 def _warm_up(url: str, ledger: PostgresLedger, bare: BareLedger) -> None:
@@ -157,12 +157,15 @@ def _finish(
 
 
 def _rows(
-    small: dict[str, tuple[float, float]], large: dict[str, tuple[float, float]], filled_in: float
+    small: dict[str, tuple[float, float]],
+    large: dict[str, tuple[float, float]],
+    at_rest: int,
+    filled_in: float,
 ) -> list[Row]:
-    full = f"{ROWS_AT_REST:,} rows"
+    full = f"{at_rest:,} rows"
     rows = [_rate(name, "near empty", *small[name]) for name in GOALS]
     rows += [_rate(name, full, *large[name]) for name in GOALS]
-    rows += [_growth(name, small[name], large[name]) for name in GOALS]
+    rows += [_growth(name, full, small[name], large[name]) for name in GOALS]
     return [*rows, {"name": "filling the tables", "unit": "s", "value": filled_in}]
 
 
@@ -177,9 +180,9 @@ def _rate(name: str, when: str, mine: float, floor: float) -> Row:
     }
 
 
-def _growth(name: str, small: tuple[float, float], large: tuple[float, float]) -> Row:
+def _growth(name: str, full: str, small: tuple[float, float], large: tuple[float, float]) -> Row:
     return {
-        "name": f"ledger {name}, cost per row, full / near empty",
+        "name": f"ledger {name}, cost per row, {full} / near empty",
         "unit": "times",
         "value": small[0] / large[0],
         "floor": small[1] / large[1],

@@ -33,11 +33,11 @@ BENCHMARKS: Final = {
     "scale": Benchmark("scale:measure", "the cost of a job beside millions at rest"),
     "limit": Benchmark("limit:measure", "the bare data path; herd has it, too"),
     "peers": Benchmark("peers.compare:measure", "what a user would take instead, beside ours"),
-    "next_fire": Benchmark("next_fire:measure", "the next fire of a schedule"),
+    "next_fire": Benchmark("next_fire:measure", "the next fire of a schedule", quick=True),
     "run_stage": Benchmark("run_stage:measure", "to run a run"),
     "queue": Benchmark("queue:measure", "the queue beside a bare sorted set"),
     "bus": Benchmark("bus:measure", "both buses"),
-    "ledger": Benchmark("ledger:measure", "the ledger beside bare tables"),
+    "ledger": Benchmark("ledger:measure", "the ledger beside bare tables", quick=True),
     "cold_start": Benchmark("cold_start:measure", "what a cold start imports"),
 }
 

@@ -36,6 +36,7 @@ SIZES: Final = {
     "BENCH_MINUTES": Size("3", "1", "cron: minutes that are watched"),
     "BENCH_RESTING": Size("10000 1000000 10000000", "10000 100000", "scale: jobs at rest"),
     "BENCH_FINISHED": Size("10000000", "100000", "scale: finished runs"),
+    "BENCH_ROWS": Size("10000000", "100000", "ledger: rows at rest in the tables called full"),
     "BENCH_DUE": Size("20000", "5000", "scale, fair: jobs of the herd beside them"),
     "BENCH_CHAIN": Size("10000", "200", "dag: nodes of a chain"),
     "BENCH_FAN": Size("10000", "1000", "dag: nodes of a fan"),
