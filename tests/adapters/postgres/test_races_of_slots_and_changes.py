@@ -1,0 +1,96 @@
+"""Slots that are taken, waited for and given back while an edit of the job moves them."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from lamplighter.adapters.postgres.ledger import PostgresLedger
+from lamplighter.domain.job import Job
+from lamplighter.domain.run import ClaimAnswer, Recorded, Refusal, Settled, Ticket
+from lamplighter.domain.states import RunState
+from tests.adapters.postgres.making import (
+    HOUR,
+    claim_one,
+    fresh,
+    run_now,
+    submit_often,
+    success,
+    utc_now,
+)
+from tests.adapters.postgres.races import Scene, World, claimed_by, claiming, finishing
+from tests.adapters.postgres.stepping import Call
+
+S = RunState
+LIMIT: dict[str, Any] = {"concurrency_key": "printer", "max_concurrency": 1}
+WIDER: dict[str, Any] = {"max_concurrency": 2}
+SWAPPED: dict[str, Any] = {"concurrency_key": "plotter"}
+
+edits = pytest.mark.parametrize("fields", [WIDER, SWAPPED], ids=["wider", "swapped"])
+
+
+def _held(world: World) -> tuple[Job, Ticket, int]:
+    """A job of which one run holds the only slot, by the fence that is told."""
+    job, holder = submit_often(world.ledger, utc_now(), tenant=fresh("t"), **LIMIT)
+    return job, holder, claim_one(world.ledger, holder, fresh("w"))
+
+
+def _parked(world: World, job: Job) -> Ticket:
+    ticket = run_now(world.ledger, job)
+    answer = claiming(fresh("w"), ticket)(world.ledger)
+    assert answer.refused == {ticket.run_id: Refusal.PARKED}
+    return ticket
+
+
+def _editing(job: Job, fields: dict[str, Any]) -> Call:
+    after = msgspec.structs.replace(job, **fields)
+
+    def call(ledger: PostgresLedger) -> Job:
+        return ledger.reschedule(
+            after, expected_version=1, first_fire=None, next_fire=utc_now() + HOUR
+        )
+
+    return call
+
+
+@edits
+def test_a_claim_that_meets_an_edit_starts_or_is_woken_for_the_slot_that_is_free_now(
+    world: World, fields: dict[str, Any]
+) -> None:
+    def set_up(world: World) -> Scene:
+        job, _, _ = _held(world)
+        ticket = run_now(world.ledger, job)
+
+        def check(claim: ClaimAnswer, edited: Job) -> None:
+            assert edited.version == 2
+            started = ticket.run_id in claimed_by(claim)
+            assert started or claim.refused == {ticket.run_id: Refusal.PARKED}
+            assert world.state(ticket.run_id) is (S.RUNNING if started else S.SCHEDULED)
+
+        return Scene([claiming(fresh("w"), ticket), _editing(job, fields)], check)
+
+    world.race(set_up, samples=5)
+
+
+@edits
+def test_a_finish_that_meets_an_edit_leaves_nobody_waiting_by_the_old_limit(
+    world: World, fields: dict[str, Any]
+) -> None:
+    """Both that waited ask again, and as many start as there are slots now."""
+
+    def set_up(world: World) -> Scene:
+        job, holder, fence = _held(world)
+        first, second = _parked(world, job), _parked(world, job)
+
+        def check(finish: list[Settled], edited: Job) -> None:
+            assert edited.version == 2
+            assert [each.recorded for each in finish] == [Recorded.ACCEPTED]
+            assert world.state(holder.run_id) is S.SUCCESS
+            assert {world.state(each.run_id) for each in (first, second)} == {S.SCHEDULED}
+            again = claiming(fresh("w"), first, second)(world.ledger)
+            assert len(again.claimed) == (2 if fields is WIDER else 1)
+
+        calls = [finishing(success(holder.run_id, fence)), _editing(job, fields)]
+        return Scene(calls, check)
+
+    world.race(set_up, samples=5)
