@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from infra.local import guardian
 
@@ -75,6 +75,10 @@ class Child:
             f"killed by {signal.Signals(code - 128).name}" if killed else f"ended with code {code}"
         )
 
+    def wait(self) -> int:
+        """Let it end by itself; answers with its exit code, as a shell would give it."""
+        return self._guardian.wait()
+
     def stop(self) -> None:
         """Ask it to end, and return when it has."""
         self._lifeline.close()
@@ -87,23 +91,17 @@ class Child:
         self.stop()
 
 
-def run_to_end(command: Command, output: IO[bytes]) -> int:
-    """Run a tool that ends by itself, and return its exit code."""
-    identity = command.identity
-    # In a session of its own: Ctrl-C must not leave half-made files behind.
-    return subprocess.run(
-        command.arguments,
-        env=dict(command.environment),
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
-        cwd=ROOT,
-        user=identity.uid if identity else None,
-        group=identity.gid if identity else None,
-        extra_groups=[] if identity else None,
-        start_new_session=True,
-        check=False,
-    ).returncode
+def run_to_end(command: Command, *, log: Path, lock: int) -> int:
+    """Run a tool that ends by itself, and return its exit code.
+
+    Guarded as a service is: a tool that went on after our death would write into a folder that
+    the next one has taken, and begins by clearing.
+    """
+    tool = Child(command, log=log, lock=lock)
+    try:
+        return tool.wait()
+    finally:
+        tool.stop()
 
 
 # A forked copy of this process would keep the services alive after our death, so it lets go.

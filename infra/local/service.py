@@ -106,8 +106,7 @@ class Service(ABC):
 
     def run(self, command: Command) -> None:
         """Run one of the service's own tools to its end, its output into the log."""
-        with self.log.open("ab") as output:
-            ended = run_to_end(command, output)
+        ended = run_to_end(command, log=self.log, lock=self._lock.descriptor)
         if ended:
             raise with_tail(f"{Path(command.arguments[0]).name} failed ({ended}).", self.log)
 
