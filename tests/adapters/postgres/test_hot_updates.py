@@ -9,6 +9,7 @@ import pytest
 
 from lamplighter.adapters.postgres.ledger import PostgresLedger
 from lamplighter.domain.ids import new_job_id
+from lamplighter.domain.policy import Overlap
 from lamplighter.domain.run import Claimed, Ticket
 from tests.adapters.postgres.making import failure, submit_many, success, utc_now
 
@@ -16,6 +17,8 @@ RUNS, BATCH = 5_000, 1_000
 WORKER = "5f3c1b9e-0d7a-4c55-9a43-8f6b1c2d7e90"  # as long as real ones: a claim makes a row longer
 # Keys of their own: each run takes a slot, and none waits.
 JUDGED = {"max_concurrency": 1}
+# As recurring jobs are unless they say otherwise: by the short way of alone.py.
+ALONE = {"overlap": Overlap.FORBID}
 PLAIN: dict[str, Any] = {}
 
 _UPDATES = """
@@ -46,7 +49,7 @@ def _submit_and_claim(ledger: PostgresLedger, runs: int, fields: dict[str, Any])
     return claimed
 
 
-@pytest.mark.parametrize("fields", [PLAIN, JUDGED], ids=["plain", "judged"])
+@pytest.mark.parametrize("fields", [PLAIN, JUDGED, ALONE], ids=["plain", "judged", "alone"])
 def test_every_claim_and_every_completion_is_hot(url: str, fields: dict[str, Any]) -> None:
     ledger = PostgresLedger(url)
     claimed = _submit_and_claim(ledger, RUNS, fields)
