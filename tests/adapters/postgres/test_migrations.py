@@ -10,7 +10,13 @@ import pytest
 from infra.local.postgres import Postgres, installation
 from lamplighter.adapters import postgres as adapter
 from lamplighter.adapters.postgres import migrate as module
-from lamplighter.adapters.postgres.migrate import MigrationChanged, migrate, migrations
+from lamplighter.adapters.postgres.migrate import (
+    MigrationBlocked,
+    MigrationChanged,
+    MigrationFailed,
+    migrate,
+    migrations,
+)
 from lamplighter.domain.errors import LedgerUnavailable
 from tests.adapters.postgres.making import fresh
 from tests.infra.local.waiting import wait_until
@@ -103,7 +109,7 @@ def more(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 def test_a_migration_that_fails_leaves_the_ones_before_it(empty: str, more: dict[str, str]) -> None:
     first = list(migrations())
     more[SECOND_NAME] = "CREATE TABLE second (); SELECT 1 / 0"
-    with pytest.raises(psycopg.errors.DivisionByZero):
+    with pytest.raises(MigrationFailed, match=f"{SECOND_NAME}: division by zero"):
         migrate(empty)
     with psycopg.connect(empty) as conn:
         done = [row[0] for row in conn.execute("SELECT name FROM schema_migrations ORDER BY 1")]
@@ -130,6 +136,33 @@ def test_a_migration_whose_process_is_killed_goes_on_where_it_stopped(
 
     more[SECOND_NAME] = text
     assert migrate(empty) == [SECOND_NAME]
+
+
+def test_a_lock_in_the_way_is_waited_for_a_few_times_and_then_named(
+    empty: str, more: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migrate(empty)
+    monkeypatch.setattr(module, "LOCK_SECONDS", 0.05)
+    more[SECOND_NAME] = "ALTER TABLE jobs ADD COLUMN second integer"
+    with psycopg.connect(empty) as reader:
+        reader.execute("SELECT FROM jobs")
+        with pytest.raises(MigrationBlocked, match=f"{SECOND_NAME} waited 5 times.*pg_locks"):
+            migrate(empty)
+        assert reader.execute("SELECT count(*) FROM jobs").fetchall() == [(0,)]
+
+    assert migrate(empty) == [SECOND_NAME]
+
+
+def test_a_migration_of_somebody_else_is_not_waited_for_without_end(
+    empty: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TURN_SECONDS", 0.2)
+    with psycopg.connect(empty, autocommit=True) as other:
+        assert other.execute(module._LOCK).fetchall() == [(True,)]
+        with pytest.raises(MigrationBlocked, match=r"another process.*pg_stat_activity"):
+            migrate(empty)
+
+    assert migrate(empty) == list(migrations())
 
 
 def test_an_edited_migration_is_refused(empty: str, more: dict[str, str]) -> None:

@@ -4,9 +4,13 @@ Ten processes may start at once: one of them migrates under an advisory lock, th
 find nothing to do. Each file is a transaction with its own mark, so a run that was cut off goes on
 where it stopped. A name says when it may run: `pre` before the new code is deployed, `post` after
 the old code is gone.
+
+No wait is without end. A file that meets a lock which somebody holds gives up soon, since whoever
+asks for the table after it stands in line behind it; it tries again a few times, and then says so.
 """
 
 import hashlib
+import time
 from datetime import timedelta
 from importlib.resources import files
 
@@ -17,7 +21,7 @@ from lamplighter.adapters.postgres.address import Address, resolved
 from lamplighter.adapters.postgres.partitions import ensure_partitions
 from lamplighter.domain.errors import LamplighterError, LedgerUnavailable
 
-_LOCK = "SELECT pg_advisory_lock(hashtextextended('lamplighter:migrations', 0))"
+_LOCK = "SELECT pg_try_advisory_lock(hashtextextended('lamplighter:migrations', 0))"
 _UNLOCK = "SELECT pg_advisory_unlock(hashtextextended('lamplighter:migrations', 0))"
 _TABLE = """
     CREATE TABLE IF NOT EXISTS schema_migrations (
@@ -27,10 +31,23 @@ _TABLE = """
     )
 """
 DAYS_BACK, DAYS_AHEAD = 1, 7
+# How long a statement may wait for a lock, and how often it is tried again after that.
+LOCK_SECONDS, LOCK_ATTEMPTS = 4.0, 5
+# How long another's migration may take before we say that it is stuck.
+TURN_SECONDS = 300.0
+_POLL_SECONDS = 0.05
 
 
 class MigrationChanged(LamplighterError):
     """A migration was edited after it had been applied. Restore it, and add a new file instead."""
+
+
+class MigrationBlocked(LedgerUnavailable):
+    """Somebody holds a lock that a migration needs: end the transaction, and migrate again."""
+
+
+class MigrationFailed(LamplighterError):
+    """The database refused a migration. Nothing of that file was kept; those before it were."""
 
 
 def migrate(url: Address, *, days_ahead: int = DAYS_AHEAD, connect_seconds: int = 5) -> list[str]:
@@ -39,7 +56,7 @@ def migrate(url: Address, *, days_ahead: int = DAYS_AHEAD, connect_seconds: int 
         with psycopg.connect(
             resolved(url), autocommit=True, connect_timeout=connect_seconds
         ) as conn:
-            conn.execute(_LOCK)
+            _take_turn(conn)
             try:
                 applied = _apply_missing(conn)
                 _ready_days(conn, days_ahead)
@@ -73,7 +90,37 @@ def _apply_missing(conn: Connection) -> list[str]:
     return applied
 
 
+def _take_turn(conn: Connection) -> None:
+    """Wait until nobody else migrates, as long as a migration may take."""
+    conn.execute(f"SET lock_timeout = {int(LOCK_SECONDS * 1000)}".encode())
+    deadline = time.monotonic() + TURN_SECONDS
+    while not conn.execute(_LOCK).fetchall()[0][0]:
+        if time.monotonic() > deadline:
+            raise MigrationBlocked(
+                f"another process has been migrating for {TURN_SECONDS:.0f} s: pg_stat_activity"
+                " shows it; end it if it is stuck, and migrate again"
+            )
+        time.sleep(_POLL_SECONDS)
+
+
 def _apply(conn: Connection, name: str, text: str, digest: str) -> None:
+    """In one transaction, tried again where a lock was in the way."""
+    for _ in range(LOCK_ATTEMPTS):
+        try:
+            return _apply_once(conn, name, text, digest)
+        except psycopg.errors.LockNotAvailable:
+            continue
+        except psycopg.errors.OperationalError:
+            raise
+        except psycopg.Error as error:
+            raise MigrationFailed(f"{name}: {error}. {MigrationFailed.__doc__}") from error
+    raise MigrationBlocked(
+        f"{name} waited {LOCK_ATTEMPTS} times {LOCK_SECONDS} s for a lock: find who holds it in"
+        " pg_locks and pg_stat_activity, end that transaction, and migrate again"
+    )
+
+
+def _apply_once(conn: Connection, name: str, text: str, digest: str) -> None:
     with conn.transaction():
         conn.execute(text.encode())
         conn.execute("INSERT INTO schema_migrations (name, digest) VALUES (%s, %s)", (name, digest))
