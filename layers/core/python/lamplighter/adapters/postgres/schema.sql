@@ -37,7 +37,7 @@ CREATE TABLE jobs (
     overlap                text        NOT NULL DEFAULT 'allow'
                            CHECK (overlap IN ('allow', 'forbid', 'queue', 'replace')),
     ordering_key           text,
-    concurrency_key        text        CHECK (concurrency_key IS NULL OR max_concurrency > 0),
+    concurrency_key        text        CHECK (concurrency_key IS NULL OR max_concurrency IS NOT NULL),
     max_concurrency        integer     CHECK (max_concurrency > 0),
     -- A run of a keyed job must take slots; all others go the fast way.
     keyed                  boolean     NOT NULL GENERATED ALWAYS AS (
@@ -96,7 +96,7 @@ CREATE TABLE job_runs (
     priority       smallint    NOT NULL CHECK (priority BETWEEN 1 AND 10),
     attempt_number integer     NOT NULL DEFAULT 1 CHECK (attempt_number > 0),
     fence          integer     NOT NULL DEFAULT 0 CHECK (fence >= 0),
-    losses         smallint    NOT NULL DEFAULT 0,
+    losses         smallint    NOT NULL DEFAULT 0 CHECK (losses >= 0),
     slotted        boolean     NOT NULL DEFAULT false,  -- may hold slots or wait for them
     excused        boolean     NOT NULL DEFAULT false,  -- waited for an upstream or a slot
     delay_ms       integer     NOT NULL DEFAULT 0 CHECK (delay_ms >= 0),  -- jitter
@@ -121,7 +121,8 @@ CREATE TABLE job_runs (
     CHECK (status NOT IN (4, 7) OR (executor_id IS NOT NULL AND start_time IS NOT NULL)),
     CHECK (status < 10 OR wake_at IS NULL),
     CHECK (status NOT IN (4, 7) OR wake_at IS NULL),
-    CHECK (status NOT IN (2, 5, 6) OR wake_at IS NOT NULL)
+    CHECK (status NOT IN (2, 5, 6) OR wake_at IS NOT NULL),
+    CHECK (missed_count = 1 OR missed_to IS NOT NULL)
 ) PARTITION BY RANGE (run_id);
 CREATE INDEX job_runs_of_job ON job_runs (job_id, run_id);
 CREATE INDEX job_runs_awake ON job_runs (wake_at) WHERE wake_at IS NOT NULL;
