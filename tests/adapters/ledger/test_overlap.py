@@ -1,5 +1,8 @@
 """What a fire does while an earlier run of the same job is unfinished: every policy."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from lamplighter.domain.job import Policy
@@ -14,6 +17,25 @@ from tests.adapters.ledger.stores import on_every_version
 def two_fires(play: Play, overlap: Overlap, **fields: object) -> tuple[Run, Run]:
     first = play.due_hourly(overlap=overlap, **fields)
     return first, play.again(first)
+
+
+PAGE = (Path(__file__).parents[3] / "docs" / "semantics.md").read_text("utf-8")
+[EXAMPLES] = re.findall(r"^```overlap\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def test_the_page_has_an_example_of_every_policy() -> None:
+    told = [line.partition(":")[0] for line in EXAMPLES.splitlines()]
+    assert sorted(told) == sorted(each.value for each in Overlap)
+
+
+@pytest.mark.parametrize("example", EXAMPLES.splitlines())
+def test_it_is_as_the_page_says(play: Play, example: str) -> None:
+    policy = Overlap(example.partition(":")[0])
+    first, second = two_fires(play, policy)
+    play.start(first)
+    play.claim(second)
+    states = f"09:00 {play.state(first).name}, 10:00 {play.state(second).name}"
+    assert f"{policy.value}: {states}" == example
 
 
 def test_allow_lets_them_overlap(play: Play) -> None:

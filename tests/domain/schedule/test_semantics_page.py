@@ -1,8 +1,9 @@
 """The examples of docs/semantics.md, run: the page cannot say what the code does not do."""
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -14,6 +15,7 @@ from lamplighter.domain.schedule import (
     Schedule,
     catch_up,
     fires,
+    jitter_ms,
     transitions,
     validate,
 )
@@ -61,6 +63,27 @@ def test_refused(block: list[str]) -> None:
     assert str(refusal.value) == words
 
 
+@pytest.mark.parametrize("block", blocks("submitted"))
+def test_submitted(block: list[str]) -> None:
+    schedule, at, *lines = block
+    now = moment(at.removeprefix("at "))
+    settled = validate(read(schedule), now=now)
+    expected = [moment(line.split()[0]) for line in lines if line[0].isdigit()]
+    assert list(fires(settled, now - timedelta(days=1), limit=len(expected) + 1)) == expected
+
+
+@pytest.mark.parametrize("block", blocks("jitter"))
+def test_jitter(block: list[str]) -> None:
+    schedule, job, *lines = block
+    waits = timedelta(milliseconds=jitter_ms(UUID(job.removeprefix("job ")), read(schedule)))
+    for line in lines:
+        _, fire, _, due = line.split()
+        assert list(fires(read(schedule), moment(fire) - timedelta(seconds=1), limit=1)) == [
+            moment(fire)
+        ]
+        assert (moment(fire) + waits).time().isoformat("milliseconds") == due
+
+
 @pytest.mark.parametrize("block", blocks("catch-up"))
 def test_catch_up(block: list[str]) -> None:
     schedule, span, *lines = block
@@ -89,5 +112,7 @@ def test_the_preview_is_quoted_as_it_is() -> None:
 
 def test_the_page_has_an_example_for_every_part() -> None:
     assert len(blocks("fires")) >= 15
-    assert len(blocks("refused")) >= 5
+    assert len(blocks("refused")) >= 7
+    assert len(blocks("submitted")) >= 1
+    assert len(blocks("jitter")) >= 1
     assert len(blocks("catch-up")) >= 3
