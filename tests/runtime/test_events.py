@@ -86,6 +86,8 @@ def test_an_event_has_the_shape_that_sam_generates(name: str) -> None:
     try:
         generated = sam.sample_event(sample.name)
     except sam.NoWheel as absent:
+        if sam.is_ci():
+            raise
         pytest.skip(str(absent))
 
     assert differences(event, generated, sample) == []

@@ -1,5 +1,6 @@
 """Each profile is synthesized once; every test asks what came out of it."""
 
+import ast
 import json
 import sys
 from pathlib import Path
@@ -38,13 +39,22 @@ if missing(NEEDED_BY["node"]):
 
 
 class _WithoutNode(pytest.Module):
-    """The CDK starts Node as soon as it is imported. One test stands for all that are skipped."""
+    """The CDK starts Node as soon as it is imported: tests are read by name, and all skipped."""
 
     def collect(self) -> list[pytest.Item]:
-        return [pytest.Function.from_parent(self, name="needs_node", callobj=_needs_node)]
+        return [
+            pytest.Function.from_parent(self, name=name, callobj=_needs_node)
+            for name in _tests_of(self.path)
+        ]
 
     def _getobj(self) -> ModuleType:
         return sys.modules[__name__]  # and not the module itself
+
+
+def _tests_of(module: Path) -> list[str]:
+    found = ast.parse(module.read_text(encoding="utf-8")).body
+    functions = [each.name for each in found if isinstance(each, ast.FunctionDef)]
+    return [name for name in functions if name.startswith("test_")]
 
 
 @pytest.mark.node

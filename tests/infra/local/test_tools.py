@@ -82,6 +82,19 @@ def test_the_last_lines_of_a_run_tell_what_is_missing(ci: str, code: int, worker
     assert ran.returncode == code
 
 
+def test_every_test_of_a_module_that_needs_node_is_counted() -> None:
+    module = Path(__file__).parents[1] / "aws" / "test_network.py"
+    environment = {**os.environ, "PATH": os.fspath(Path(sys.executable).parent), "CI": ""}
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n", "0", str(module)],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    count = module.read_text(encoding="utf-8").count("\ndef test_")
+    assert count > 1
+    assert f"NOT RUN: {count} tests marked node, for want of a tool." in ran.stdout
+
+
 def test_jars_without_maven_say_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
