@@ -5,7 +5,7 @@ import pytest
 from lamplighter.domain.errors import JobNotFound, RunNotFound
 from lamplighter.domain.run import Verdict
 from lamplighter.domain.states import RunState
-from tests.adapters.ledger.builders import TENANT, edge, hourly, one_off
+from tests.adapters.ledger.builders import TENANT, edge, following, hourly, one_off
 from tests.adapters.ledger.play import Play
 from tests.adapters.ledger.stores import on_every_version
 
@@ -63,3 +63,20 @@ def test_a_one_off_job_leaves_with_its_history(play: Play) -> None:
     with pytest.raises(JobNotFound):
         play.job(once)
     assert play.job(awaited).job_id == awaited.job.job_id
+
+
+def test_an_upstream_leaves_with_the_last_job_that_waited_for_it(play: Play) -> None:
+    awaited = one_off(play.at(-100 * DAY))
+    waiting = following(awaited)
+    play.ledger.ensure_partitions(play.at(-100 * DAY), play.at())
+    play.submit(awaited, waiting)
+    for job in (awaited, waiting):
+        play.ledger.cancel_runs(TENANT, [play.only_run(job).run_id])
+    [due] = play.ledger.add_run(TENANT, waiting.job.job_id, "now:1", play.at(-98 * DAY))
+    play.ledger.cancel_runs(TENANT, [due.run_id])
+    play.ledger.drop_partitions(play.at(-99 * DAY))
+    assert play.job(awaited).job_id == awaited.job.job_id
+    play.ledger.drop_partitions(play.at(-97 * DAY))
+    for job in (waiting, awaited):
+        with pytest.raises(JobNotFound):
+            play.job(job)

@@ -20,7 +20,7 @@ from lamplighter.adapters.postgres.queries import queries
 from lamplighter.adapters.postgres.submit import _INSERT_FRESH
 
 _EXPLAIN = b"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) "
-_DAY = re.compile(rb"job_runs_\d{8}")
+_DAY = re.compile(rb"(retired_)?job_runs_\d{8}")
 _SCANS = ("Seq Scan", "Index Scan", "Index Only Scan", "Bitmap Heap Scan", "Tid Scan")
 
 

@@ -24,7 +24,6 @@ READS_WHOLE_TABLE = {
     "horizon.busy_pools": "a metric, every ten seconds: a row per batch that runs",
     "claim.forget_done_claims": "the sweep: a row per batch that runs or has just run",
     "claim.forget_unused_keys": "the sweep: a row per key in use and per place in line",
-    "partitions.forget_attempts": "retires a day of them at a time, the oldest there are",
     "reads.count_runs": "counts everything by name; no stage asks for it",
 }
 READS_OTHER_DAYS = {
@@ -41,6 +40,8 @@ READS_OTHER_DAYS = {
     "horizon.overdue": "what has waited too long, from any day: the small index on wake_at",
     "horizon.unclaimed": "what nobody claims, from any day: the small index on wake_at",
     "horizon.wake": "wake-up calls of any day: the small index on wake_at",
+    "partitions.forget_jobs": "a job leaves when no day has a run of it: a probe per day",
+    "partitions.open_in_page": "of a day that is to be retired, page by page by key",
     "slots.first_in_line": "whoever is first in some key's line, looked up by its own id",
     "reads.runs": "a job's history, newest first: a probe per day until the page is full",
     "reads.count_runs": "counts everything by name; no stage asks for it",

@@ -49,6 +49,24 @@ _OVERDUE = (
 # No stop of the tour asks for what is older.
 LOOKS_BACK = 2 * HOUR
 _REWIND = "UPDATE ledger_bounds SET watermark = now() - %s::interval"
+# Finished long ago: two that fired once and waited for a third, one of them still to fire again.
+_LEAVING = """
+WITH u AS (
+    INSERT INTO jobs (job_id, tenant, name, schedule_type, schedule_time, repeats, has_upstreams)
+    SELECT gen_random_uuid(), 'tour', n, 'FUTURE', %(at)s, false, n > '1'
+    FROM unnest(ARRAY['1', '2', '3']) AS n RETURNING job_id, name
+), d AS (
+    INSERT INTO job_dependencies (job_id, upstream_id, tenant, position, rule)
+    SELECT u.job_id, up.job_id, 'tour', 0, 'same_fire'
+    FROM u, u AS up WHERE u.name > '1' AND up.name = '1'
+), s AS (
+    INSERT INTO schedules (job_id, tenant, next_fire_at, version)
+    SELECT job_id, 'tour', now() + interval '90 days', 1 FROM u WHERE name = '3'
+)
+INSERT INTO job_runs (run_id, job_id, tenant, pool, priority, status, end_time)
+SELECT (left(%(first)s::text, 24) || lpad(name, 12, '0'))::uuid, job_id, 'tour', 'default', 5, 13,
+       %(at)s FROM u
+"""
 LIMIT: dict[str, Any] = {"tenant": TENANT, "concurrency_key": "printer", "max_concurrency": 1}
 
 
@@ -197,6 +215,8 @@ class Tour:
 
     def partitions(self) -> None:
         self.ledger.ensure_partitions(utc_now(), utc_now())
+        given = {"at": first_day(), "first": first_run_id(first_day())}
+        self._conn.execute(_LEAVING, given)
         self.ledger.drop_partitions(first_day() + DAY)
 
     def rollups(self) -> None:

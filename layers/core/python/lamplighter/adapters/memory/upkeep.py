@@ -44,9 +44,10 @@ def _forget_run(books: Books, run: Run) -> None:
 def _forget_finished(books: Books, job_ids: set[UUID]) -> None:
     """Jobs that fired once leave with their history, dependents first, so that whole graphs can."""
     while leaving := [job_id for job_id in job_ids if _may_leave(books, job_id)]:
+        above = {up for job_id in leaving for up in upstream_ids(books.jobs[job_id])}
         for job_id in leaving:
             _forget_job(books, books.jobs[job_id])
-        job_ids = job_ids - set(leaving)
+        job_ids = (job_ids | above) - set(leaving)
 
 
 def _may_leave(books: Books, job_id: UUID) -> bool:

@@ -13,6 +13,7 @@ from lamplighter.adapters.postgres.leases import PostgresLeases
 from lamplighter.adapters.postgres.overdue import PostgresOverdue
 from lamplighter.adapters.postgres.partitions import PostgresUpkeep
 from lamplighter.adapters.postgres.reads import PostgresReads
+from lamplighter.adapters.postgres.retiring import PostgresRetiring
 from lamplighter.adapters.postgres.rollups import PostgresRollups
 from lamplighter.adapters.postgres.submit import PostgresSubmissions
 
@@ -28,6 +29,7 @@ class PostgresLedger(
     PostgresCalendars,
     PostgresKeys,
     PostgresUpkeep,
+    PostgresRetiring,
     PostgresRollups,
     PostgresReads,
 ):
