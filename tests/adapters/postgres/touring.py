@@ -157,6 +157,13 @@ class Tour:
         self.ledger.awaited({upstream.job_id: TENANT})
         self.ledger.free_dependents([ticket.run_id])
 
+    def skips(self) -> None:
+        upstream, ticket = submit_once(self.ledger, utc_now(), tenant=TENANT, max_retries=0)
+        first = after(upstream, tenant=TENANT)
+        self.ledger.submit([Submission(first), Submission(after(first, tenant=TENANT))])
+        self.ledger.finish([failure(ticket.run_id, claim_one(self.ledger, ticket, "tourist"))])
+        self.ledger.free_dependents([ticket.run_id])
+
     def changes(self) -> None:
         soon = utc_now() + SECOND
         job, ticket = submit_once(self.ledger, soon, **LIMIT | _own_key())

@@ -184,7 +184,8 @@ class Outcomes(Protocol):
     def free_dependents(self, upstream_runs: Sequence[UUID]) -> list[Settled]:
         """Judge the blocked runs that wait for these: free them, skip them, or let them wait.
 
-        A skipped one may decide others: they are judged in the same call.
+        A skipped one may decide others: they are judged in the same call, a page of them to a
+        transaction. `settle_overdue` finds what a call that was cut off has left.
         """
 
     def skip(self, run_ids: Sequence[UUID], reason: SkipReason) -> list[Settled]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 import msgspec
@@ -13,7 +14,7 @@ from lamplighter.adapters.postgres.graph import Graph
 from lamplighter.adapters.postgres.locked import LockedRuns
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain import transitions
-from lamplighter.domain.dependents import UpstreamRun, edge_state, upstream_ids
+from lamplighter.domain.dependents import UpstreamRun, edge_state, in_order, upstream_ids
 from lamplighter.domain.ids import fire_of, first_run_id
 from lamplighter.domain.job import Job
 from lamplighter.domain.policy import EdgeRule, Upstream
@@ -23,13 +24,19 @@ from lamplighter.domain.trigger import Ready, Skip, blocked_until, missing, verd
 
 _SQL = queries("graph")
 _LONGEST_WAIT = timedelta(days=8)
+_A_MOMENT = timedelta(milliseconds=1)
 _FIRST = UUID(int=0)
 _LAST = UUID(int=(1 << 128) - 1)
+
+
+# As many runs are judged in one go, and in one transaction where that may end in between.
+_PAGE = 1000
 
 
 class Judged(msgspec.Struct):
     settled: list[Settled]
     due: list[Due]
+    ahead: list[UUID]  # blocked runs that are still to be judged
 
 
 class PostgresDependents:
@@ -39,11 +46,32 @@ class PostgresDependents:
         return self._db.run(lambda cursor: Graph(cursor).upstreams_among(jobs)) if jobs else set()
 
     def free_dependents(self, upstream_runs: Sequence[UUID]) -> list[Settled]:
-        def work(cursor: Cursor[Row]) -> list[Settled]:
+        def work(cursor: Cursor[Row]) -> Judged:
             Graph(cursor).share(upstream_runs)
-            return judge_blocked(cursor, _waiting_for(cursor, upstream_runs)).settled
+            return judge_page(cursor, _waiting_for(cursor, upstream_runs))
 
-        return self._db.run(work)
+        judged = self._db.run(work)
+        return judged.settled + judge_in_pages(self._db, judged.ahead)
+
+
+def judge_in_pages(database: Database, run_ids: Sequence[UUID]) -> list[Settled]:
+    """Judge these, and whatever that decides, each page in a transaction of its own.
+
+    Where this is cut off, what is left is found by `settle_overdue`, which looks at every blocked
+    run whose time has come.
+    """
+    settled: list[Settled] = []
+    while run_ids:
+        judged = database.run(partial(_judge_shared, run_ids=run_ids))
+        settled += judged.settled
+        run_ids = judged.ahead
+    return settled
+
+
+def _judge_shared(cursor: Cursor[Row], run_ids: Sequence[UUID]) -> Judged:
+    """Who begins to wait for one of these is seen, or sees what becomes of it."""
+    Graph(cursor).share(run_ids[:_PAGE])
+    return judge_page(cursor, run_ids)
 
 
 def _waiting_for(cursor: Cursor[Row], upstream_runs: Iterable[UUID]) -> list[UUID]:
@@ -65,24 +93,65 @@ def tell_dependents(cursor: Cursor[Row], ended: Sequence[UUID]) -> list[Settled]
 
 def judge_blocked(cursor: Cursor[Row], run_ids: Sequence[UUID]) -> Judged:
     """Judge these, and whatever waits for those that are skipped by it, until nothing changes."""
-    judged = Judged([], [])
+    all_of_them = Judged([], [], [])
     while run_ids:
-        locked = LockedRuns(cursor, run_ids)
-        blocked = [run for run in locked.runs.values() if run.state is RunState.BLOCKED]
-        seen = _upstream_states(cursor, locked, blocked)
-        after = [changed for run in blocked if (changed := _judge(locked, run, seen[run.run_id]))]
-        locked.write()
-        judged.settled += [stands(run, Recorded.ACCEPTED) for run in after]
-        judged.due += [_due(run) for run in after if run.state is RunState.SCHEDULED]
-        skipped = [run.run_id for run in after if run.state is RunState.SKIPPED]
-        run_ids = _waiting_for(cursor, skipped) if skipped else []
-    return judged
+        judged = judge_page(cursor, run_ids)
+        all_of_them.settled += judged.settled
+        all_of_them.due += judged.due
+        run_ids = judged.ahead
+    return all_of_them
 
 
-def _judge(
-    locked: LockedRuns, run: Run, upstreams: Sequence[tuple[str, RunState | None]]
-) -> Run | None:
+def judge_page(cursor: Cursor[Row], run_ids: Sequence[UUID]) -> Judged:
+    """Judge the first of these, and those further down that were given with them.
+
+    A chain of skips takes a few statements for a page of it, not for each of its links.
+    """
+    page, rest = run_ids[:_PAGE], list(run_ids[_PAGE:])
+    if not page:
+        return Judged([], [], [])
+    locked = LockedRuns(cursor, page)
+    blocked = _in_order(locked)
+    asks = _asks(cursor, locked, blocked)
+    after = [changed for run in blocked if (changed := _judge(locked, run, asks[run.run_id]))]
+    locked.write()
+    skipped = [run for run in after if run.state is RunState.SKIPPED]
+    return Judged(
+        settled=[stands(run, Recorded.ACCEPTED) for run in after],
+        due=[_due(run) for run in after if run.state is RunState.SCHEDULED],
+        ahead=list(dict.fromkeys([*rest, *_below(cursor, skipped)])) if skipped else rest,
+    )
+
+
+def _in_order(locked: LockedRuns) -> list[Run]:
+    """The blocked ones, upstreams first: each is judged when all that it waits for has been."""
+    runs: dict[UUID, list[Run]] = {}
+    for run in locked.runs.values():
+        if run.state is RunState.BLOCKED:
+            runs.setdefault(run.job_id, []).append(run)
+    jobs = in_order(locked.jobs[each[0].run_id] for each in runs.values())
+    return [run for job in jobs for run in runs[job.job_id]]
+
+
+def _below(cursor: Cursor[Row], skipped: Sequence[Run]) -> list[UUID]:
+    """All that waits for these runs, and some of the same fires that waits for those in turn."""
+    direct = _waiting_for(cursor, [run.run_id for run in skipped])
+    if not direct:
+        return []
+    fires = [run.fire_at for run in skipped]
+    params = {
+        "job_ids": uuids({run.job_id for run in skipped}),
+        "first": first_run_id(min(fires)),
+        "last": first_run_id(max(fires) + _A_MOMENT),
+        "limit": _PAGE,
+    }
+    rows = cursor.execute(_SQL["blocked_below"], params, binary=True)
+    return [*direct, *(row[0] for row in rows)]
+
+
+def _judge(locked: LockedRuns, run: Run, asks: Sequence["_Ask"]) -> Run | None:
     policy, now = locked.jobs[run.run_id].policy, locked.now
+    upstreams = [(ask.upstream.name, ask.state(locked)) for ask in asks]
     ruling = verdict(policy.trigger_rule, upstreams)
     if isinstance(ruling, Ready):
         return locked.put(transitions.freed(run, now))
@@ -99,38 +168,50 @@ def _due(run: Run) -> Due:
     return Due(run.run_id, run.tenant, run.pool, run.priority, due_at, run.fence)
 
 
-def _upstream_states(
+class _Ask(msgspec.Struct):
+    """What one run wants to know of one of its upstreams, and the runs that tell."""
+
+    run: Run
+    edge: Upstream
+    upstream: Job
+    found: list[tuple[UUID, UpstreamRun]] = []
+
+    def state(self, locked: LockedRuns) -> RunState | None:
+        """As it stands: a run that waits for others itself may just have been judged."""
+        told = [_as_judged(locked.runs.get(run_id), seen) for run_id, seen in self.found]
+        return edge_state(self.edge, self.upstream, self.run.fire_at, told)
+
+
+def _as_judged(run: Run | None, seen: UpstreamRun) -> UpstreamRun:
+    return seen if run is None else UpstreamRun(run.fire_at, run.pool, run.state, run.end_time)
+
+
+def _asks(
     cursor: Cursor[Row], locked: LockedRuns, blocked: Sequence[Run]
-) -> dict[UUID, list[tuple[str, RunState | None]]]:
-    """For each blocked run, what each of its upstreams says, in the order of `after`."""
-    jobs = [locked.jobs[run.run_id] for run in blocked]
-    upstreams = Graph(cursor).jobs({up for job in jobs for up in upstream_ids(job)})
-    asks = [
-        (run, edge, upstreams[UUID(edge.job_id)])
-        for run, job in zip(blocked, jobs, strict=True)
-        for edge in job.after
-    ]
-    found = _upstream_runs(cursor, asks)
-    states: dict[UUID, list[tuple[str, RunState | None]]] = {run.run_id: [] for run in blocked}
-    for n, (run, edge, upstream) in enumerate(asks):
-        state = edge_state(edge, upstream, run.fire_at, found[n])
-        states[run.run_id].append((upstream.name, state))
-    return states
+) -> dict[UUID, list[_Ask]]:
+    """For each blocked run, what it asks of each of its upstreams, in the order of `after`."""
+    jobs = {run.run_id: locked.jobs[run.run_id] for run in blocked}
+    upstreams = Graph(cursor).jobs({up for job in jobs.values() for up in upstream_ids(job)})
+    asks = {
+        run.run_id: [
+            _Ask(run, edge, upstreams[UUID(edge.job_id)]) for edge in jobs[run.run_id].after
+        ]
+        for run in blocked
+    }
+    _answer(cursor, [ask for each in asks.values() for ask in each])
+    return asks
 
 
-def _upstream_runs(
-    cursor: Cursor[Row], asks: Sequence[tuple[Run, Upstream, Job]]
-) -> list[list[UpstreamRun]]:
-    found: list[list[UpstreamRun]] = [[] for _ in asks]
+def _answer(cursor: Cursor[Row], asks: Sequence[_Ask]) -> None:
     for name, by_success in (("upstream_runs", False), ("latest_successes", True)):
         chosen = [
-            (n, upstream.job_id, *_bounds(run.fire_at, edge, upstream))
-            for n, (run, edge, upstream) in enumerate(asks)
-            if (edge.rule is EdgeRule.LATEST_SUCCESS) is by_success
+            (n, ask.upstream.job_id, *_bounds(ask.run.fire_at, ask.edge, ask.upstream))
+            for n, ask in enumerate(asks)
+            if (ask.edge.rule is EdgeRule.LATEST_SUCCESS) is by_success
         ]
         for n, run_id, pool, status, end_time in _ask(cursor, name, chosen):
-            found[n].append(UpstreamRun(fire_of(run_id), pool, RunState(status), end_time))
-    return found
+            seen = UpstreamRun(fire_of(run_id), pool, RunState(status), end_time)
+            asks[n].found.append((run_id, seen))
 
 
 def _ask(cursor: Cursor[Row], name: str, asks: Sequence[tuple[int, UUID, UUID, UUID]]) -> list[Row]:
@@ -147,11 +228,10 @@ def _ask(cursor: Cursor[Row], name: str, asks: Sequence[tuple[int, UUID, UUID, U
 
 def _bounds(fire: datetime, edge: Upstream, upstream: Job) -> tuple[UUID, UUID]:
     """Between which keys the awaited run of this upstream lies."""
-    a_moment = timedelta(milliseconds=1)
     if edge.rule is EdgeRule.LATEST_SUCCESS:
-        return _FIRST, first_run_id(fire + a_moment)
+        return _FIRST, first_run_id(fire + _A_MOMENT)
     if not upstream.repeats:
         return _FIRST, _LAST
     if edge.rule is EdgeRule.NEXT_AFTER:
-        return first_run_id(fire + a_moment), _LAST
-    return first_run_id(fire), first_run_id(fire + a_moment)
+        return first_run_id(fire + _A_MOMENT), _LAST
+    return first_run_id(fire), first_run_id(fire + _A_MOMENT)

@@ -6,7 +6,7 @@ from uuid import UUID
 from psycopg import Cursor
 
 from lamplighter.adapters.postgres.database import Database, Row
-from lamplighter.adapters.postgres.dependents import judge_blocked, tell_dependents
+from lamplighter.adapters.postgres.dependents import judge_in_pages, tell_dependents
 from lamplighter.adapters.postgres.keys import Keys
 from lamplighter.adapters.postgres.locked import LockedRuns
 from lamplighter.adapters.postgres.queries import queries
@@ -35,7 +35,7 @@ class PostgresOverdue:
         blocked = [*overdue, *self._blocked(limit)]
         settled: list[Settled] = []
         if blocked:
-            settled += self._db.run(lambda cursor: judge_blocked(cursor, blocked).settled)
+            settled += judge_in_pages(self._db, blocked)
         if overdue:
             settled += self._db.run(lambda cursor: _settle_waiting(cursor, overdue))
         return settled

@@ -79,6 +79,18 @@ DELETE FROM job_dependencies WHERE job_id = %(job_id)s;
 SELECT r.run_id, r.job_id FROM job_runs AS r
 WHERE r.job_id = ANY(%(job_ids)s) AND r.run_id >= %(since)s AND r.status = 2;
 
+-- name: blocked_below
+-- Blocked runs between two keys of the jobs below these, directly or not: some, of near ones first.
+WITH RECURSIVE below (job_id) AS (
+    SELECT d.job_id FROM job_dependencies AS d WHERE d.upstream_id = ANY(%(job_ids)s)
+    UNION
+    SELECT d.job_id FROM below AS b JOIN job_dependencies AS d ON d.upstream_id = b.job_id
+)
+SELECT r.run_id FROM job_runs AS r
+WHERE r.job_id = ANY(ARRAY(SELECT job_id FROM below LIMIT %(limit)s))
+  AND r.run_id >= %(first)s AND r.run_id < %(last)s AND r.status = 2
+LIMIT %(limit)s;
+
 -- name: upstream_runs
 -- The runs by schedule of one upstream each, between two keys: what a dependent waits for.
 SELECT given.ask, r.run_id, r.pool, r.status, r.end_time
