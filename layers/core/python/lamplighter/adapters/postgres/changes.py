@@ -14,6 +14,7 @@ from lamplighter.adapters.postgres.dependents import tell_dependents
 from lamplighter.adapters.postgres.futures import (
     forget_future,
     forget_own_future,
+    open_runs,
     settle_past,
     write_first_runs,
 )
@@ -164,15 +165,14 @@ def _cancel_job(cursor: Cursor[Row], tenant: str, job_id: UUID) -> Job:
     settle_past(cursor, before)
     _archive(cursor, before)
     forget_own_future(cursor, job_id)
-    params = {"job_id": job_id, "since": UUID(int=0)}
-    open_runs = [row[0] for row in cursor.execute(_SQL["open_runs"], params, binary=True)]
-    locked = LockedRuns(cursor, open_runs)
-    for run_id in open_runs:
+    left = open_runs(cursor, [job_id])
+    locked = LockedRuns(cursor, left)
+    for run_id in left:
         _cancel_one(locked, tenant, run_id)
     locked.write()
     # Its time is read when every open run is locked: no start that it allows is later than it.
     cursor.execute(_SQL["set_status"], {"job_id": job_id, "status": int(JobStatus.CANCELLED)})
-    tell_dependents(cursor, open_runs)
+    tell_dependents(cursor, left)
     return _lock(cursor, tenant, job_id)
 
 
@@ -189,8 +189,9 @@ def _admit_change(cursor: Cursor[Row], before: Job, job: Job) -> Job:
         raise InvalidJob(
             "schedule_type", "other jobs wait for this one; it cannot change between once and often"
         )
+    names = {up for dependent in dependents.values() for up in upstream_ids(dependent)}
+    others = graph.jobs(names) | {after.job_id: after}
     for dependent in dependents.values():
-        others = graph.jobs(upstream_ids(dependent)) | {after.job_id: after}
         follow(dependent, [others[up] for up in upstream_ids(dependent)])
     return after
 
@@ -212,8 +213,7 @@ def _rekey(cursor: Cursor[Row], before: Job, after: Job) -> None:
         slot_keys(before, pool) == slot_keys(after, pool) for pool in after.pools
     ):
         return
-    params = {"job_id": after.job_id, "since": UUID(int=0)}
-    open_runs = {row[0] for row in cursor.execute(_SQL["open_runs"], params, binary=True)}
-    locked = LockedRuns(cursor, open_runs, to_claim=True)
-    waiting = [locked.runs[run_id] for run_id in sorted(open_runs & locked.runs.keys())]
+    due = set(open_runs(cursor, [after.job_id]))
+    locked = LockedRuns(cursor, due, to_claim=True)
+    waiting = [locked.runs[run_id] for run_id in sorted(due & locked.runs.keys())]
     locked.rekey([run for run in waiting if run.state not in _WITH_WORKER])

@@ -60,12 +60,14 @@ def forget_future(cursor: Cursor[Row], job_id: UUID) -> None:
     cursor.execute(_SQL["delete_schedule"], {"job_id": job_id})
     below = [job.job_id for job in Graph(cursor).dependents_below([job_id])]
     now: datetime = cursor.execute("SELECT clock_timestamp()").fetchall()[0][0]
-    ahead: list[UUID] = []
-    for each in (job_id, *below):
-        params = {"job_id": each, "since": first_run_id(now)}
-        ahead += [row[0] for row in cursor.execute(_SQL["open_runs"], params, binary=True)]
-    locked = LockedRuns(cursor, ahead)
+    locked = LockedRuns(cursor, open_runs(cursor, [job_id, *below], first_run_id(now)))
     _delete(cursor, [run for run in locked.runs.values() if _may_go(run, locked.now)], locked)
+
+
+def open_runs(cursor: Cursor[Row], job_ids: Iterable[UUID], since: UUID = _FIRST) -> list[UUID]:
+    """Every run of these jobs that has not ended, from a key on."""
+    params = {"job_ids": uuids(job_ids), "since": since}
+    return [row[0] for row in cursor.execute(_SQL["open_runs"], params, binary=True)]
 
 
 def forget_own_future(cursor: Cursor[Row], job_id: UUID) -> None:
@@ -75,8 +77,8 @@ def forget_own_future(cursor: Cursor[Row], job_id: UUID) -> None:
     """
     cursor.execute(_SQL["delete_schedule"], {"job_id": job_id})
     now: datetime = cursor.execute("SELECT clock_timestamp()").fetchall()[0][0]
+    ahead = open_runs(cursor, [job_id], first_run_id(now))
     params = {"job_id": job_id, "since": first_run_id(now)}
-    ahead = [row[0] for row in cursor.execute(_SQL["open_runs"], params, binary=True)]
     params["open_since"] = first_run_id(now - _OPEN_SINCE)
     awaited = {row[0] for row in cursor.execute(_SQL["awaited_runs"], params, binary=True)}
     locked = LockedRuns(cursor, ahead)
@@ -117,8 +119,8 @@ def write_first_runs(
         cursor.execute(_SQL["insert_schedule"], params | {"next_fire_at": next_fire_at})
     blocked = block_dependents(cursor, [job.job_id], itself=job)
     # What is due stays, and may wait for somebody else by now, or for nobody.
-    open_runs = cursor.execute(_SQL["open_runs"], {"job_id": job.job_id, "since": _FIRST})
-    judge_blocked(cursor, [*(row[0] for row in open_runs), *(run.run_id for run in blocked)])
+    due = open_runs(cursor, [job.job_id])
+    judge_blocked(cursor, [*due, *(run.run_id for run in blocked)])
 
 
 def block_dependents(

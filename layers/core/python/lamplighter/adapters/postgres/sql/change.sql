@@ -54,9 +54,9 @@ ON CONFLICT (job_id) DO UPDATE
 SET next_fire_at = excluded.next_fire_at, version = excluded.version;
 
 -- name: open_runs
--- Every run of a job that has not ended.
+-- Every run of these jobs that has not ended.
 SELECT run_id FROM job_runs
-WHERE job_id = %(job_id)s AND run_id >= %(since)s AND status < 10;
+WHERE job_id = ANY(%(job_ids)s) AND run_id >= %(since)s AND status < 10;
 
 -- name: awaited_runs
 -- Runs ahead of a job that a blocked run of another one waits for: the same fire, or whichever.
