@@ -80,3 +80,31 @@ def test_an_upstream_leaves_with_the_last_job_that_waited_for_it(play: Play) -> 
     for job in (waiting, awaited):
         with pytest.raises(JobNotFound):
             play.job(job)
+
+
+@on_every_version
+def test_jobs_that_ended_without_history_leave_after_the_retention(play: Play) -> None:
+    refused, cancelled = one_off(play.at(60)), hourly(play.at(3600))
+    going, awaited = hourly(play.at(3600)), one_off(play.at(3600))
+    play.ledger.reject([refused], "no such calendar")
+    play.submit(cancelled, going, awaited, following(awaited))
+    for job in (cancelled, awaited):
+        play.ledger.cancel_job(TENANT, job.job.job_id)
+
+    play.ledger.forget_before(play.at(-60))
+    assert play.job(refused).job_id == refused.job.job_id
+
+    play.ledger.forget_before(play.at(60))
+    for job in (refused, cancelled):
+        with pytest.raises(JobNotFound):
+            play.job(job)
+    assert play.job(going).repeats
+    assert play.job(awaited).job_id == awaited.job.job_id
+
+
+def test_versions_stay_while_they_may_explain_a_run(play: Play) -> None:
+    job = hourly(play.at(60))
+    play.submit(job)
+    play.ledger.pause(TENANT, job.job.job_id)
+    play.ledger.forget_before(play.at(60))
+    assert len(play.ledger.job_versions(TENANT, job.job.job_id)) == 2

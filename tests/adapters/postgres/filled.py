@@ -65,6 +65,9 @@ FROM generate_series(1, 5000) AS n;
 INSERT INTO audit_log (tenant, actor, action, subject, at)
 SELECT 'default', 'worker-' || n, 'worker.stopped', 'default', now() - n * interval '1 min'
 FROM generate_series(1, 5000) AS n;
+INSERT INTO stats_minute
+SELECT now() - n * interval '1 min', 'filler', 'default', 1, 10, 1, 1, 1, 1
+FROM generate_series(1, 5000) AS n;
 UPDATE job_runs SET wake_at = now() + interval '1 hour' WHERE status = 1 AND random() < 0.05;
 VACUUM ANALYZE;
 """

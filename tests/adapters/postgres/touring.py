@@ -225,6 +225,7 @@ class Tour:
         given = {"at": first_day(), "first": first_run_id(first_day())}
         self._conn.execute(_LEAVING, given)
         self.ledger.drop_partitions(first_day() + DAY)
+        self.ledger.forget_before(first_day() + DAY)
 
     def rollups(self) -> None:
         minute = utc_now().replace(second=0, microsecond=0)

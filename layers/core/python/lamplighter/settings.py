@@ -240,7 +240,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         int, _at_least(1, "Days for which the ledger's partitions are made ahead.")
     ] = 7
     retention_days: Annotated[
-        int, _at_least(1, "Days after which finished runs, and one-off jobs with them, leave.")
+        int, _at_least(1, "Days after which history leaves: runs, one-off jobs, minutes, audit.")
     ] = 30
 
     def windows(self) -> dict[str, int]:

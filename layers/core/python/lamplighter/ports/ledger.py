@@ -302,6 +302,12 @@ class Upkeep(Protocol):
     def drop_partitions(self, before: datetime) -> list[str]:
         """Retire whole days of history, but none with an open run. Names what went."""
 
+    def forget_before(self, before: datetime) -> None:
+        """What no day takes with it: minutes, the audit log, and jobs that ended without history.
+
+        Versions of jobs stay for as long as they may explain a run that is still there.
+        """
+
 
 class Reads(Protocol):
     def now(self) -> datetime: ...

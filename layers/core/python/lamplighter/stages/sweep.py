@@ -75,4 +75,6 @@ def tend(ledger: Ledger, *, retention: timedelta, days_ahead: timedelta) -> list
     """The ledger's days: made ahead, and retired in time. Once an hour will do."""
     now = ledger.now()
     ledger.ensure_partitions(now - _DAYS_BACK, now + days_ahead)
-    return ledger.drop_partitions(now - retention)
+    gone = ledger.drop_partitions(now - retention)
+    ledger.forget_before(now - retention)
+    return gone

@@ -1,12 +1,13 @@
 """Upkeep: days made ready for runs, and whole days retired."""
 
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from uuid import UUID
 
 from lamplighter.adapters.memory.books import Books
 from lamplighter.adapters.memory.transaction import Transactional
 from lamplighter.domain.dependents import upstream_ids
-from lamplighter.domain.job import Job
+from lamplighter.domain.job import Job, JobStatus
+from lamplighter.domain.retention import versions_until
 from lamplighter.domain.run import Run
 
 
@@ -22,6 +23,32 @@ class MemoryUpkeep(Transactional):
         with self._transaction() as books:
             old = sorted(day for day in books.days if day < before.date())
             return [f"job_runs_{day:%Y%m%d}" for day in old if _retire(books, day)]
+
+    def forget_before(self, before: datetime) -> None:
+        with self._transaction() as books:
+            for key in [key for key in books.minutes if key[0] < before]:
+                del books.minutes[key]
+            _forget_versions(books, before)
+            _forget_ended(books, before)
+
+
+def _forget_versions(books: Books, before: datetime) -> None:
+    oldest = datetime.combine(min(books.days), time(tzinfo=UTC)) if books.days else None
+    until = versions_until(before, oldest)
+    for job_id, versions in list(books.versions.items()):
+        ends = [job.updated_at for job in (*versions[1:], books.jobs[job_id])]
+        kept = [each for each, end in zip(versions, ends, strict=True) if not end or end >= until]
+        books.versions[job_id] = tuple(kept)
+
+
+def _forget_ended(books: Books, before: datetime) -> None:
+    """Cancelled or refused, and without history: no day takes these with it."""
+    ended = [job for job in books.jobs.values() if job.status >= JobStatus.CANCELLED]
+    old = [job for job in ended if job.updated_at and job.updated_at < before]
+    for job in old:
+        idle = job.job_id not in books.schedules and not books.runs_of[job.job_id]
+        if idle and not books.dependents_of[job.job_id]:
+            _forget_job(books, job)
 
 
 def _retire(books: Books, day: date) -> bool:

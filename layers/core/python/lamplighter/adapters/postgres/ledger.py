@@ -7,6 +7,7 @@ from lamplighter.adapters.postgres.changes import PostgresChanges
 from lamplighter.adapters.postgres.claims import PostgresClaims
 from lamplighter.adapters.postgres.database import Bounds, Database, Habits
 from lamplighter.adapters.postgres.finish import PostgresOutcomes
+from lamplighter.adapters.postgres.forgetting import PostgresForgetting
 from lamplighter.adapters.postgres.horizon import PostgresHorizon
 from lamplighter.adapters.postgres.idempotency import PostgresKeys
 from lamplighter.adapters.postgres.leases import PostgresLeases
@@ -30,6 +31,7 @@ class PostgresLedger(
     PostgresKeys,
     PostgresUpkeep,
     PostgresRetiring,
+    PostgresForgetting,
     PostgresRollups,
     PostgresReads,
 ):

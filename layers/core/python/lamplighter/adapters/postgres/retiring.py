@@ -38,9 +38,9 @@ class PostgresRetiring:
         """Each step is a short transaction; what was cut off is taken up by the next call."""
         self._db.run(put_back)
         left_over = [day_named(row[0]) for row in self._db.statement(_SQL["set_aside"], {})]
-        gone = [name_of(day) for day in left_over if self._forget(day, before)]
+        gone = [name_of(day) for day in left_over if self._forget_day(day, before)]
         taken_out = (day for day in self._retire(before) if self._take_out(day))
-        return gone + [name_of(day) for day in taken_out if self._forget(day, before)]
+        return gone + [name_of(day) for day in taken_out if self._forget_day(day, before)]
 
     def _retire(self, before: datetime) -> list[datetime]:
         """Days that are over and have no open run; from here on nothing is submitted to them."""
@@ -72,7 +72,7 @@ class PostgresRetiring:
             return False
         return self._db.run(lambda cursor: _set_aside(cursor, day, stamp))
 
-    def _forget(self, day: datetime, before: datetime) -> bool:
+    def _forget_day(self, day: datetime, before: datetime) -> bool:
         """All that leaves with a day that was set aside, and at last the day. Safe to repeat."""
         with suppress(UndefinedTable):  # somebody else was faster
             for job_ids in self._pages_of_jobs(_aside(day)):

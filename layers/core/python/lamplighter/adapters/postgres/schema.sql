@@ -59,6 +59,8 @@ CREATE TABLE jobs (
 CREATE INDEX jobs_by_tenant ON jobs (tenant, job_id) WHERE tenant <> 'default';
 -- Finds the jobs whose schedules a changed calendar may move; most jobs use none.
 CREATE INDEX jobs_with_calendar ON jobs (tenant) WHERE timing ? 'calendar';
+-- Finds what was cancelled or refused and leaves after the retention.
+CREATE INDEX jobs_ended ON jobs (updated_at, job_id) WHERE status >= 3;
 
 -- What a job was before its last change, with the time in which that held: append-only. The
 -- present version is the row in `jobs`, so a job that never changes costs nothing here.
@@ -72,6 +74,7 @@ CREATE TABLE job_versions (
     PRIMARY KEY (job_id, version),
     CHECK (valid_from <= valid_to)
 );
+CREATE INDEX job_versions_by_age ON job_versions (valid_to);
 
 -- Narrow and hot: when each job fires next, beyond what the ledger already holds.
 CREATE TABLE schedules (
@@ -255,6 +258,7 @@ CREATE TABLE audit_log (
     detail   jsonb
 );
 CREATE INDEX audit_log_by_tenant ON audit_log (tenant, at);
+CREATE INDEX audit_log_by_age ON audit_log (at);
 
 -- Rollups by minute: the dashboard never counts rows.
 CREATE TABLE stats_minute (
