@@ -16,6 +16,7 @@ from tests.adapters.aws_identity.certificates import certify
 from tests.infra.aws.template import Template
 
 REPORT = "validation-report.json"
+EXAMPLES: Final = (*PROFILES, "chosen", "keys")
 # The dependency layer is not built for this: it takes pip and a network.
 _UNBUNDLED: dict[str, Any] = {"aws:cdk:bundling-stacks": []}
 # One of each kind that a job may address, and what a task of ECS needs beside its definition.
@@ -164,4 +165,35 @@ def chosen(chosen_assembly: Path, bundle: Path, handlers: Path) -> Template:
         "handlers": str(handlers),
         "handler_modules": "shop.nightly,shop",
     }
-    return synthesize(chosen_assembly, **context)
+    return synthesize(chosen_assembly, checked=True, **context)
+
+
+@pytest.fixture(scope="session")
+def keys_assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("keys")
+
+
+@pytest.fixture(scope="session")
+def keys(keys_assembly: Path) -> Template:
+    """The one other way in, which has a function of its own."""
+    return synthesize(keys_assembly, checked=True, profile="small", auth="api-key")
+
+
+@pytest.fixture(scope="session")
+def assemblies(
+    synthesized: dict[str, Path], chosen_assembly: Path, keys_assembly: Path
+) -> dict[str, Path]:
+    return synthesized | {"chosen": chosen_assembly, "keys": keys_assembly}
+
+
+@pytest.fixture(scope="session")
+def examples(
+    templates: dict[str, Template], chosen: Template, keys: Template
+) -> dict[str, Template]:
+    """The profiles as they are, and what choices make of them."""
+    return templates | {"chosen": chosen, "keys": keys}
+
+
+@pytest.fixture(params=EXAMPLES)
+def example(request: pytest.FixtureRequest, examples: dict[str, Template]) -> Template:
+    return examples[request.param]

@@ -60,6 +60,22 @@ class Template:
                     ahead.append(each)
         return found
 
+    def table_of(self, subnet: str) -> str:
+        """The route table of a subnet; one that is associated with none has the network's own."""
+        (found,) = (
+            each["RouteTableId"]["Ref"]
+            for each in self.properties("AWS::EC2::SubnetRouteTableAssociation")
+            if each["SubnetId"] == {"Ref": subnet}
+        )
+        return {name: name for name in self.of_type("AWS::EC2::RouteTable")}[found]
+
+    def routes_of(self, subnet: str) -> list[dict[str, Any]]:
+        """Where it leads beyond the network."""
+        table = {"Ref": self.table_of(subnet)}
+        return [
+            each for each in self.properties("AWS::EC2::Route") if each["RouteTableId"] == table
+        ]
+
     def _direct(self, resource: Resource) -> Iterator[str]:
         depends = resource.get("DependsOn", [])
         yield from [depends] if isinstance(depends, str) else depends
@@ -98,6 +114,11 @@ class Template:
             if statement["Effect"] == effect and action in listed(statement["Action"])
             for resource in listed(statement["Resource"])
         ]
+
+
+def short(name: str) -> str:
+    """A logical id without what the CDK hangs on it."""
+    return name[:-8]
 
 
 def listed(value: Any) -> list[Any]:

@@ -7,7 +7,7 @@ import pytest
 
 from infra.aws.constructs.tasks import steps
 from infra.aws.profiles import PROFILES, Tasks
-from tests.infra.aws.template import Template, flat
+from tests.infra.aws.template import Template, flat, references
 
 pytestmark = pytest.mark.xdist_group("aws")
 
@@ -29,8 +29,24 @@ def test_tasks_inside_can_fetch_their_image_and_write_their_log(with_kafka: Temp
 
 def test_small_tasks_are_in_public_subnets_that_lead_out(with_sqs: Template) -> None:
     assert "'AssignPublicIp': 'ENABLED'" in _subnets(with_sqs)
-    assert "public" in _subnets(with_sqs)
-    assert with_sqs.of_type("AWS::EC2::InternetGateway")
+    service = with_sqs.one("AWS::ECS::Service")["NetworkConfiguration"]["AwsvpcConfiguration"]
+    (gateway,) = with_sqs.of_type("AWS::EC2::InternetGateway")
+    attached = with_sqs.one("AWS::EC2::VPCGatewayAttachment")
+    assert attached["InternetGatewayId"] == {"Ref": gateway}
+
+    subnets = list(references(service["Subnets"]))
+    assert len(subnets) == 3
+    for name in subnets:
+        (route,) = with_sqs.routes_of(name)
+        assert route["DestinationCidrBlock"] == "0.0.0.0/0"
+        assert route["GatewayId"] == {"Ref": gateway}
+
+
+def test_a_route_waits_for_its_gateway_to_be_attached(with_sqs: Template) -> None:
+    (attachment,) = with_sqs.of_type("AWS::EC2::VPCGatewayAttachment")
+
+    for name in with_sqs.of_type("AWS::EC2::Route"):
+        assert attachment in with_sqs.before(name)
 
 
 def test_the_image_is_for_arm_and_private(template: Template) -> None:
