@@ -6,7 +6,6 @@ import pytest
 
 from functions.query.handler import api as query
 from functions.submit.handler import api as submit
-from tests.infra.aws.conftest import synthesize
 from tests.infra.aws.template import Template, flat
 
 pytestmark = pytest.mark.xdist_group("aws")
@@ -32,9 +31,23 @@ def test_a_route_leads_to_the_function_that_has_it(template: Template) -> None:
             assert template.function(function) in uri
 
 
-def test_no_route_is_open(template: Template) -> None:
-    for route in template.properties("AWS::ApiGatewayV2::Route"):
-        assert route["AuthorizationType"] == "AWS_IAM"
+def test_no_route_is_open(example: Template) -> None:
+    """Whoever checks is named in each route: one that were there for itself would check nothing."""
+    kind = {"iam": "AWS_IAM", "jwt": "JWT", "api-key": "CUSTOM"}[example.options.auth]
+    checks = [{"Ref": name} for name in example.of_type("AWS::ApiGatewayV2::Authorizer")]
+
+    assert len(checks) == (0 if kind == "AWS_IAM" else 1)
+    for route in example.properties("AWS::ApiGatewayV2::Route"):
+        assert route["AuthorizationType"] == kind
+        assert [route[key] for key in ("AuthorizerId",) if key in route] == checks
+
+
+def test_all_of_it_is_one_api(example: Template) -> None:
+    (api,) = example.of_type("AWS::ApiGatewayV2::Api")
+
+    for kind in ("Route", "Stage", "Integration", "Authorizer"):
+        for each in example.properties(f"AWS::ApiGatewayV2::{kind}"):
+            assert each["ApiId"] == {"Ref": api}, kind
 
 
 def test_the_gateway_may_call_its_functions(template: Template) -> None:
@@ -62,23 +75,18 @@ def test_no_firewall_is_promised_where_none_can_be(template: Template) -> None:
     assert not [each for each in template.resources.values() if "WAF" in each["Type"]]
 
 
-def test_keys_are_checked_by_a_function_and_remembered(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    with_keys = synthesize(tmp_path_factory.mktemp("keys"), profile="small", auth="api-key")
-    authorizer = with_keys.one("AWS::ApiGatewayV2::Authorizer")
+def test_keys_are_checked_by_a_function_and_remembered(keys: Template) -> None:
+    authorizer = keys.one("AWS::ApiGatewayV2::Authorizer")
 
     assert authorizer["AuthorizerType"] == "REQUEST"
     assert authorizer["EnableSimpleResponses"] is True
     assert authorizer["AuthorizerResultTtlInSeconds"] > 0
-    assert with_keys.function("authorizer") in flat(authorizer["AuthorizerUri"])
-    assert with_keys.may(with_keys.role_of("authorizer"), "rds-db:connect")
+    assert keys.function("authorizer") in flat(authorizer["AuthorizerUri"])
+    assert keys.may(keys.role_of("authorizer"), "rds-db:connect")
     # It makes keys for whoever may call it, which no job may.
-    never = with_keys.must_not(with_keys.role_of("executor"), "lambda:InvokeFunction")
-    assert f"<{with_keys.function('authorizer')}.Arn>" in map(flat, never)
+    never = keys.must_not(keys.role_of("executor"), "lambda:InvokeFunction")
+    assert f"<{keys.function('authorizer')}.Arn>" in map(flat, never)
     # `lamplighter keys --function` needs its name.
-    assert with_keys.body["Outputs"]["AuthorizerFunction"]["Value"] == {
-        "Ref": with_keys.function("authorizer")
+    assert keys.body["Outputs"]["AuthorizerFunction"]["Value"] == {
+        "Ref": keys.function("authorizer")
     }
-    for route in with_keys.properties("AWS::ApiGatewayV2::Route"):
-        assert route["AuthorizationType"] == "CUSTOM"

@@ -43,7 +43,12 @@ def test_any_issuer_of_tokens_will_do(chosen: Template) -> None:
     authorizer = chosen.one("AWS::ApiGatewayV2::Authorizer")
 
     assert authorizer["AuthorizerType"] == "JWT"
-    assert authorizer["JwtConfiguration"]["Issuer"] == "https://issuer.example/"
+    assert authorizer["IdentitySource"] == ["$request.header.Authorization"]
+    # Without an audience, a token that was made for anybody would do.
+    assert authorizer["JwtConfiguration"] == {
+        "Issuer": "https://issuer.example/",
+        "Audience": ["lamplighter"],
+    }
 
 
 def test_whoever_asks_is_told_whose_a_token_is(chosen: Template) -> None:

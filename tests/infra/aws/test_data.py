@@ -2,15 +2,20 @@
 
 import base64
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from infra.aws.constructs.broker import topics
+from infra.aws.constructs.readers import READERS
+from infra.aws.profiles import Profile
+from infra.local.mapping import mapped
 from lamplighter.adapters.kafka.config import topic_config
 from lamplighter.adapters.memory.losses import LEFT_TO_RECORDER
 from lamplighter.adapters.postgres.database import THRIFTY
 from lamplighter.contracts.topics import JOB_EVENTS, all_topics
+from lamplighter.domain.job import DEFAULT_POOL
 from tests.infra.aws.template import Template, flat, references
 
 pytestmark = pytest.mark.xdist_group("aws")
@@ -62,13 +67,36 @@ def test_the_database_has_connections_for_all_who_read_the_bus(template: Templat
     """Aurora gives about 100 for each ACU, 5,000 at most, and 2,000 where it may sleep."""
     profile = template.profile
     most = min(100 * profile.database.most_acu, 2_000 if profile.database.least_acu < 1 else 5_000)
-    at_once = {"executor": 80, "recorder": 40, "resolver": 10}
-    if profile.broker is None:
-        at_once = {"executor": 20, "recorder": 12, "resolver": 2}
-
-    readers = sum(profile.functions[name].connections * n for name, n in at_once.items())
+    readers = sum(
+        profile.functions[function].connections * _at_once(profile, function, topic)
+        for function in READERS
+        for topic in mapped(function, DEFAULT_POOL).topics
+    )
     workers = profile.tasks.most * profile.tasks.connections
     assert readers + workers < most / 2  # the other half is for those who submit and ask
+
+
+def _at_once(profile: Profile, function: str, topic: str) -> int:
+    """Calls of a function that one mapping has under way at most; a poller has five."""
+    reading = profile.readings[topic if topic in profile.readings else function]
+    if profile.broker is None:
+        return reading.most_invocations
+    (partitions,) = (each.partitions for each in topics(profile) if each.name == topic)
+    return min(5 * reading.most_pollers, partitions)
+
+
+def test_more_pollers_than_the_database_bears_are_noticed(templates: dict[str, Template]) -> None:
+    standard = templates["standard"].copy()
+    busy = replace(standard.profile.readings["executor"], most_pollers=100)
+    many = replace(standard.profile.functions["executor"], connections=40)
+    standard.profile = replace(
+        standard.profile,
+        readings={**standard.profile.readings, "executor": busy},
+        functions={**standard.profile.functions, "executor": many},
+    )
+
+    with pytest.raises(AssertionError):
+        test_the_database_has_connections_for_all_who_read_the_bus(standard)
 
 
 def test_the_cache_is_valkey_and_encrypted(template: Template) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from infra.local.mapping import mapped
 from lamplighter.domain.job import DEFAULT_POOL
-from tests.infra.aws.template import Template, flat
+from tests.infra.aws.template import Template, flat, references
 
 pytestmark = pytest.mark.xdist_group("aws")
 
@@ -50,6 +50,26 @@ def test_every_queue_that_is_read_has_one_mapping(with_sqs: Template) -> None:
     ]
 
     assert len(set(found)) == len(found) == len(READ)
+
+
+def test_a_mapping_is_on_and_reads_the_deployments_own_bus(template: Template) -> None:
+    """One that is not told to be on is; a later deployment leaves what was switched off by hand."""
+    sources = {*template.of_type("AWS::MSK::Cluster"), *template.of_type("AWS::SQS::Queue")}
+
+    for name, mapping in _mappings(template).items():
+        assert mapping.get("Enabled", True) is True, name
+        (source,) = references(mapping["EventSourceArn"])
+        assert source in sources, name
+
+
+def test_a_mapping_reads_in_batches_of_the_profiles_size(template: Template) -> None:
+    readings = template.profile.readings
+
+    for name, mapping in _mappings(template).items():
+        alone = "jobrequests" in name
+        reading = readings["job-requests" if alone else _function(template, mapping)]
+        assert mapping["BatchSize"] == reading.batch, name
+        assert mapping["MaximumBatchingWindowInSeconds"] == reading.window, name
 
 
 def test_a_mapping_waits_for_its_topic(with_kafka: Template) -> None:

@@ -2,8 +2,11 @@
 
 import pytest
 
+from infra.aws.constructs import network
 from infra.aws.constructs.network import endpoints
 from infra.aws.options import InvalidOption, of
+from infra.aws.targets import service
+from tests.infra.aws.conftest import TARGETS
 
 
 @pytest.mark.parametrize(
@@ -98,11 +101,32 @@ def test_an_image_may_be_named_by_digest() -> None:
     assert (chosen.image.name, chosen.image.version) == ("a/worker", digest)
 
 
-def test_a_target_brings_its_endpoint() -> None:
-    without = of({"profile": "standard"})
-    with_target = of({"profile": "standard", "targets": "arn:aws:ecs:us-east-1:1:cluster/batch"})
+# Service of a target's ARN -> a target of it, and the endpoint that calling it takes.
+OF_TARGETS = {
+    "lambda": (TARGETS["lambda"], set()),
+    "sns": (TARGETS["sns"], set()),
+    "sqs": (TARGETS["sqs"], {"sqs"}),
+    "events": (TARGETS["eventbridge"], {"events"}),
+    "states": (TARGETS["stepfunctions"], {"states"}),
+    "ecs": (TARGETS["cluster"], {"ecs"}),
+    "iam": (TARGETS["role"], set()),
+}
 
-    assert endpoints(with_target).keys() - endpoints(without).keys() == {"ecs"}
+
+@pytest.mark.parametrize("of_service", OF_TARGETS)
+def test_a_target_brings_its_endpoint(of_service: str) -> None:
+    """Those of Lambda and SNS are there already, and a role is called by nobody."""
+    target, brings = OF_TARGETS[of_service]
+    named = {"profile": "standard", "zones": "eu-west-1a,eu-west-1b,eu-west-1c"}
+
+    with_target = endpoints(of(named | {"targets": target}))
+
+    assert with_target.keys() - endpoints(of(named)).keys() == brings
+
+
+def test_every_service_that_a_target_may_be_of_is_looked_at() -> None:
+    assert {service(arn) for arn in TARGETS.values()} == OF_TARGETS.keys()
+    assert network._FOR_TARGETS.keys() <= OF_TARGETS.keys()
 
 
 def test_every_endpoint_has_its_reason() -> None:

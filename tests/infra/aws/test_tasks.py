@@ -143,6 +143,9 @@ def test_one_run_wakes_a_service_at_rest() -> None:
         ("small", 0, 0), ("small", 1, 1), ("small", 5_000, 1), ("small", 5_001, 2),
         ("small", 20_000, 4), ("small", 20_001, 5), ("small", 1_000_000, 10),
         ("standard", 1, 10), ("standard", 50_000, 10), ("standard", 50_001, 20),
+        ("standard", 200_000, 40), ("standard", 200_001, 50), ("standard", 450_000, 90),
+        ("standard", 450_001, 100), ("standard", 451_000, 100), ("large", 200_001, 50),
+        ("large", 10_000_000, 100),
     ],
 )  # fmt: skip
 def test_aws_makes_as_many_tasks_of_a_backlog_as_was_meant(

@@ -4,7 +4,17 @@ from typing import Any
 
 import pytest
 
-from tests.infra.aws import test_clock, test_doors, test_network, test_tasks
+from tests.infra.aws import (
+    test_api,
+    test_chosen,
+    test_clock,
+    test_deployment,
+    test_doors,
+    test_mappings,
+    test_network,
+    test_sizes,
+    test_tasks,
+)
 from tests.infra.aws.changes import Change, Check, changed, independent, names, noticed, without
 from tests.infra.aws.template import Template
 
@@ -123,7 +133,60 @@ CLOCK: list[tuple[str, Change, Check]] = [
     ),
 ]  # fmt: skip
 
-CASES = DOORS + WAYS + CLOCK
+_MSK = "AWS::MSK::Cluster"
+_DB = "AWS::RDS::DBCluster"
+_NODES = "AWS::ElastiCache::ReplicationGroup"
+_ESM = "AWS::Lambda::EventSourceMapping"
+_ROUTE = "AWS::ApiGatewayV2::Route"
+_AUTHORIZER = "AWS::ApiGatewayV2::Authorizer"
+
+STORES: list[tuple[str, Change, Check]] = [
+    ("large", changed(_NODES, "CacheNodeType", "cache.nonsense"),
+     test_sizes.test_brokers_and_nodes_are_of_types_that_there_are),
+    *(
+        (profile, changed(_MSK, "BrokerNodeGroupInfo.InstanceType", f"{kind}.nonsense"),
+         test_sizes.test_brokers_and_nodes_are_of_types_that_there_are)
+        for profile, kind in (("standard", "kafka"), ("large", "express"))
+    ),
+    ("small", changed("AWS::RDS::DBInstance", "DBInstanceClass", "db.r6g.large"),
+     test_sizes.test_the_database_is_serverless_with_a_writer_and_the_profiles_readers),
+    ("large", without("AWS::RDS::DBInstance", "Reader"),
+     test_sizes.test_the_database_is_serverless_with_a_writer_and_the_profiles_readers),
+    ("small", changed(_DB, "EngineVersion", "16.2"),
+     test_sizes.test_a_database_that_sleeps_is_of_a_version_that_can),
+    ("standard", changed(_DB, "DBClusterParameterGroupName", None),
+     test_sizes.test_the_database_takes_no_connection_without_tls),
+    ("standard", changed("AWS::MSK::Configuration", "ServerProperties",
+                         "auto.create.topics.enable=true"),
+     test_sizes.test_a_misspelt_topic_does_not_become_one),
+    ("standard", changed(_MSK, "ConfigurationInfo", None),
+     test_sizes.test_a_misspelt_topic_does_not_become_one),
+    ("small", without("AWS::RDS::DBInstance", "Writer"),
+     test_deployment.test_tables_wait_for_the_writer_and_for_the_login),
+    *(
+        (profile, changed(_ESM, "Enabled", False),
+         test_mappings.test_a_mapping_is_on_and_reads_the_deployments_own_bus)
+        for profile in ("small", "standard")
+    ),
+    ("standard", changed(_ESM, "BatchSize", 1),
+     test_mappings.test_a_mapping_reads_in_batches_of_the_profiles_size),
+]  # fmt: skip
+
+GATES: list[tuple[str, Change, Check]] = [
+    *(
+        (example, spoilt, test_api.test_no_route_is_open)
+        for example in ("chosen", "keys")
+        for spoilt in (
+            changed(_ROUTE, "AuthorizationType", "NONE"), changed(_ROUTE, "AuthorizerId", None),
+        )
+    ),
+    ("chosen", changed(_AUTHORIZER, "JwtConfiguration.Audience", []),
+     test_chosen.test_any_issuer_of_tokens_will_do),
+    ("chosen", changed(_AUTHORIZER, "JwtConfiguration.Issuer", "https://other.example/"),
+     test_chosen.test_any_issuer_of_tokens_will_do),
+]  # fmt: skip
+
+CASES = DOORS + WAYS + CLOCK + STORES + GATES
 
 
 @pytest.mark.parametrize(("example", "change", "check"), CASES, ids=names(CASES))
