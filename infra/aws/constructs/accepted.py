@@ -7,6 +7,7 @@ from constructs import IConstruct
 
 from infra.aws.constructs.calls import CALLER
 from infra.aws.options import Options
+from infra.aws.targets import allowed
 
 _WILDCARD: Final = "IAM5[Resource::{}]"
 _LAMBDA_ROLE: Final = (
@@ -57,6 +58,8 @@ def accept(stack: Stack, options: Options) -> None:
         _accept(function.role, _of_role(logs, options))
     _accept(_find(stack, "Tasks/Definition/TaskRole"), _of_role(logs, options))
     _accept(_find(stack, "Tasks/Definition/TaskRole"), _of_tasks(stack, options))
+    for role in (functions["executor"].role, _find(stack, "Tasks/Definition/TaskRole")):
+        _accept(role, _of_targets(options))
     migrate = stack.get_logical_id(functions["migrate"].node.default_child)
     own = {_WILDCARD.format(f"<{migrate}.Arn>:*"): "any version of the one function that it calls"}
     _accept(_find(stack, "Schema/Provider/framework-onEvent"), own)
@@ -70,6 +73,17 @@ def _of_role(logs: str, options: Options) -> dict[str, str]:
         _WILDCARD.format(
             secrets.format(options.region, options.stack_name)
         ): "a tenant's secrets are named by tenants",
+    }
+
+
+def _of_targets(options: Options) -> dict[str, str]:
+    """Patterns that follow from what the deployer named; a pattern of their own is theirs."""
+    return {
+        _WILDCARD.format(arn): "what belongs to a target that the deployer named: its versions, "
+        "its executions, the tasks of its cluster"
+        for each in allowed(options.targets)
+        for arn in each.arns
+        if "*" in arn
     }
 
 
