@@ -1,8 +1,9 @@
 """Every size, version, limit and number of a deployment, in one place per profile.
 
 `small` rests at almost nothing, `standard` keeps the promise of two seconds, `large` carries
-hundreds of millions of runs a day. Nothing below `constructs/` has a number that is not here, or
-that AWS itself fixes.
+hundreds of millions of runs a day. What decides a size, a price or a promise is here. Below
+`constructs/` are what AWS fixes, ports and masks, and how long an alarm or a scaling looks before
+it acts: those are the same in every profile.
 """
 
 from collections.abc import Mapping
@@ -71,6 +72,7 @@ class Reading:
     window: int
     retries: int
     # Kafka: pollers; each has 5 invocations under way at most, so 4 are enough for 20 partitions.
+    least_pollers: int = 1
     most_pollers: int = 4
     # SQS: invocations at once, 2 or more.
     most_invocations: int = 5
@@ -118,7 +120,13 @@ class Alarms:
     queue_depth: int = 100_000
     failure_percent: int = 20
     failure_least_runs: int = 20
-    lag: int = 50_000
+    # Kafka: messages that are not read yet, for three minutes. One of `job-events` is a bundle, of
+    # up to some hundred events where much happens, and of one or two where little does.
+    lag: int = 2_000
+    dependency_lag: int = 10_000
+    # What is written nowhere else yet: any at all, if it is there for so long.
+    request_minutes: int = 10
+    # SQS: of the oldest message, for whichever topic.
     message_age_seconds: int = 600
     leader_changes: int = 20
     disk_percent: int = 80

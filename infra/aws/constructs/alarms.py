@@ -14,7 +14,7 @@ from infra.aws.constructs.metrics import Metrics, lag
 from infra.aws.constructs.queues import Queues
 from infra.aws.constructs.storage import Storage
 from infra.aws.options import Options
-from lamplighter.contracts.topics import JOB_EVENTS
+from lamplighter.contracts.topics import DEPENDENCY_EVENTS, JOB_EVENTS, JOB_REQUESTS
 from lamplighter.telemetry.metrics import (
     CANARY_LATENESS,
     DEAD_LETTERS,
@@ -30,6 +30,8 @@ _ABOVE = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
 _BELOW = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
 _QUIET = cloudwatch.TreatMissingData.NOT_BREACHING
 _LOUD = cloudwatch.TreatMissingData.BREACHING
+# Alarm -> the topic that somebody is behind with. Of runs `Lateness` and `OldestDue` tell.
+_LAGS = {"Lag": JOB_EVENTS, "DependencyLag": DEPENDENCY_EVENTS, "RequestLag": JOB_REQUESTS}
 
 
 class Alarms(Construct):
@@ -115,13 +117,24 @@ class Alarms(Construct):
         )
         self._above("SetAside", waiting, 0, of=1)
         if isinstance(bus, Queues):
-            queue = bus.topics[JOB_EVENTS.name]
-            age = queue.metric_approximate_age_of_oldest_message(period=Duration.minutes(1))
-            self._above("Lag", age, self._limits.message_age_seconds)
+            self._ages(bus)
             return
-        self._above("Lag", lag(bus.cluster.cluster_name, JOB_EVENTS.name), self._limits.lag)
+        self._lags(bus.cluster.cluster_name)
         if not bus.express:
             self._above("BrokerDisk", self._disk(bus), self._limits.disk_percent)
+
+    def _ages(self, bus: Queues) -> None:
+        for name, topic in _LAGS.items():
+            queue = bus.topics[topic.name]
+            age = queue.metric_approximate_age_of_oldest_message(period=Duration.minutes(1))
+            self._above(name, age, self._limits.message_age_seconds)
+
+    def _lags(self, cluster: str) -> None:
+        limits = self._limits
+        events, dependencies, requests = (lag(cluster, topic.name) for topic in _LAGS.values())
+        self._above("Lag", events, limits.lag)
+        self._above("DependencyLag", dependencies, limits.dependency_lag)
+        self._above("RequestLag", requests, 0, of=limits.request_minutes)
 
     def _disk(self, broker: Broker) -> cloudwatch.MathExpression:
         """The fullest broker's: each has its own disk."""

@@ -8,7 +8,7 @@ from infra.aws.constructs.functions import Functions
 from infra.aws.constructs.metrics import Metrics, lag
 from infra.aws.constructs.queues import Queues
 from infra.aws.options import Options
-from lamplighter.contracts.topics import JOB_EVENTS, JOB_REQUESTS
+from lamplighter.contracts.topics import DEPENDENCY_EVENTS, JOB_EVENTS, JOB_REQUESTS
 from lamplighter.domain.policy import JobClass
 from lamplighter.telemetry.metrics import (
     BACKLOG,
@@ -24,7 +24,7 @@ from lamplighter.telemetry.metrics import (
     START_LATENESS,
 )
 
-_WATCHED = (JOB_EVENTS, JOB_REQUESTS)
+_WATCHED = (JOB_EVENTS, DEPENDENCY_EVENTS, JOB_REQUESTS)
 
 
 class Dashboard(Construct):

@@ -92,7 +92,7 @@ class Mappings(Construct):
             bisect_batch_on_function_error=True,
             function_response_types=_PARTIAL,
             provisioned_poller_config=_Mapping.ProvisionedPollerConfigProperty(
-                minimum_pollers=1,
+                minimum_pollers=reading.least_pollers,
                 maximum_pollers=reading.most_pollers,
                 # One group for all: alone, each mapping would pay for a whole unit.
                 poller_group_name=self._options.stack_name,

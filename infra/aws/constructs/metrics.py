@@ -3,7 +3,10 @@
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
+from infra.aws.constructs.readers import READERS
+from infra.local.mapping import mapped
 from lamplighter.contracts.topics import mapping_group
+from lamplighter.domain.job import DEFAULT_POOL
 from lamplighter.telemetry.metrics import CELL, NAMESPACE, Metric
 
 
@@ -28,7 +31,7 @@ class Metrics:
 
 
 def lag(cluster: str, topic: str) -> cloudwatch.Metric:
-    """MSK's own count of what a topic's mapping has not read; each topic has one group."""
+    """MSK's own count of the messages that a topic's mapping has not read; each has one group."""
     return cloudwatch.Metric(
         namespace="AWS/Kafka",
         metric_name="SumOffsetLag",
@@ -36,7 +39,16 @@ def lag(cluster: str, topic: str) -> cloudwatch.Metric:
         period=Duration.minutes(1),
         dimensions_map={
             "Cluster Name": cluster,
-            "Consumer Group": mapping_group("recorder", topic),
+            "Consumer Group": _group(topic),
             "Topic": topic,
         },
     )
+
+
+def _group(topic: str) -> str:
+    (group,) = (
+        each.group
+        for each in (mapped(function, DEFAULT_POOL) for function in READERS)
+        if topic in each.topics
+    )
+    return mapping_group(group, topic)

@@ -1,5 +1,7 @@
 """What everything else writes to: the key, the bucket for logs of runs, the topic of alerts."""
 
+from typing import Final
+
 from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -8,7 +10,12 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
+from infra.aws.constructs.calls import log_group
 from infra.aws.options import Options
+from infra.aws.profiles import Profile
+
+# The CDK's one provider for all buckets that are emptied when they go.
+_EMPTYING: Final = "Custom::S3AutoDeleteObjectsCustomResourceProvider"
 
 
 class Storage(Construct):
@@ -26,6 +33,8 @@ class Storage(Construct):
             removal_policy=self.removal,
         )
         self.logs = self._bucket(profile.ledger_days, protected=profile.protected)
+        if not profile.protected:
+            self._forget_emptying(profile)
         self.alerts = sns.Topic(self, "Alerts", master_key=self.key, enforce_ssl=True)
         if options.alarm_email:
             self.alerts.add_subscription(subscriptions.EmailSubscription(options.alarm_email))
@@ -48,6 +57,13 @@ class Storage(Construct):
             removal_policy=self.removal,
             auto_delete_objects=not protected,
         )
+
+    def _forget_emptying(self, profile: Profile) -> None:
+        """Of the CDK's function that empties the bucket: its own log would be kept for good."""
+        provider = Stack.of(self).node.find_child(_EMPTYING)
+        log = log_group(self, "EmptyingLog", profile)
+        handler = provider.node.find_child("Handler")
+        handler.add_property_override("LoggingConfig.LogGroup", log.log_group_name)
 
     def _let_alarms_publish(self) -> None:
         """An alarm that may not publish is silent: AWS tells nobody.

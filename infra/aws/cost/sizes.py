@@ -35,9 +35,9 @@ def alarm_metrics(profile: Profile) -> int:
     functions = len(profile.functions) - 1
     broker = profile.broker
     disks = broker.brokers if broker and not broker.express else 0
-    # 11 of one metric, a failure rate of two, errors and throttles of each function, and the
+    # 13 of one metric, a failure rate of two, errors and throttles of each function, and the
     # scaling's own, up and down.
-    return 11 + 2 + 2 * functions + disks + 2
+    return 13 + 2 + 2 * functions + disks + 2
 
 
 def series(pools: int, classes: int) -> int:

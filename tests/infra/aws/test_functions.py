@@ -153,9 +153,8 @@ def test_every_log_is_forgotten_in_time(template: Template) -> None:
 
     for each in groups.values():
         assert each["Properties"]["RetentionInDays"] == template.profile.log_days
-    for name, each in template.of_type("AWS::Lambda::Function").items():
-        if "AutoDelete" not in name:  # gone with the bucket, and the CDK gives it no choice
-            assert each["Properties"]["LoggingConfig"]["LogGroup"]["Ref"] in groups
+    for each in template.properties("AWS::Lambda::Function"):
+        assert each["LoggingConfig"]["LogGroup"]["Ref"] in groups
 
 
 def test_a_star_stands_only_where_aws_knows_no_resource(template: Template) -> None:

@@ -15,7 +15,7 @@ OPERATIONS = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 VERIFIED = (ROOT / "docs" / "verified.md").read_text(encoding="utf-8")
 _HASH = 8
 _USUAL = STANDARD.alarms
-_WORDS = {3: "three", 5: "five", 20: "twenty"}
+_WORDS = {3: "three", 5: "five", 10: "ten", 20: "twenty"}
 
 
 def _alarms(templates: dict[str, Template]) -> set[str]:
@@ -52,7 +52,9 @@ def test_every_alarm_has_a_runbook_and_every_runbook_an_alarm(
         ("ServerErrors", f"more than {_WORDS[_USUAL.server_errors]} requests"),
         ("DatabaseFull", f"over {_USUAL.acu_percent} %"),
         ("BrokerDisk", f"over {_USUAL.disk_percent} %"),
-        ("Lag", f"over {_USUAL.lag:,} events"),
+        ("Lag", f"over {_USUAL.lag:,} messages"),
+        ("DependencyLag", f"over {_USUAL.dependency_lag:,} messages"),
+        ("RequestLag", f"for {_WORDS[_USUAL.request_minutes]} minutes"),
     ],
 )
 def test_a_runbook_has_the_limit_of_the_profiles(section: str, says: str) -> None:

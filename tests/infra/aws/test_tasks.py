@@ -106,6 +106,18 @@ def test_tasks_scale_on_what_the_watcher_counts(template: Template) -> None:
         assert {"Name": "Pool", "Value": "tasks"} in alarm["Dimensions"]
 
 
+def test_tasks_go_to_rest_where_nobody_counts_while_the_database_sleeps(template: Template) -> None:
+    """A thrifty watcher tells of no backlog then: silence must be taken for none."""
+    (lower,) = (
+        each["Properties"]
+        for name, each in template.of_type("AWS::CloudWatch::Alarm").items()
+        if "BacklogLower" in name
+    )
+
+    thrifty = template.profile.thrifty
+    assert lower.get("TreatMissingData", "missing") == ("breaching" if thrifty else "missing")
+
+
 def test_tasks_rest_and_rise_as_the_profile_says(templates: dict[str, Template]) -> None:
     found = {
         name: (target["MinCapacity"], target["MaxCapacity"])
