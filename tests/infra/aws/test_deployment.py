@@ -115,6 +115,31 @@ def test_no_log_stays_behind_to_be_in_the_way(template: Template) -> None:
         assert "LogGroupName" not in each["Properties"]
 
 
+def test_nothing_refers_to_what_is_not_there(example: Template) -> None:
+    known = example.resources.keys() | example.body.get("Parameters", {}).keys()
+
+    for name, each in example.resources.items():
+        missing = {to for to in references(each.get("Properties", {})) if "::" not in to} - known
+        assert not missing, name
+
+
+def test_traffic_that_was_refused_is_written_down(example: Template) -> None:
+    flows = example.one("AWS::EC2::FlowLog")
+    (network,), (bucket,) = (example.of_type(f"AWS::{kind}") for kind in ("EC2::VPC", "S3::Bucket"))
+
+    assert (flows["ResourceType"], flows["TrafficType"]) == ("VPC", "REJECT")
+    assert flows["ResourceId"] == {"Ref": network}
+    assert flat(flows["LogDestination"]).startswith(f"<{bucket}.Arn>")
+
+
+def test_a_bucket_that_goes_with_the_stack_is_emptied_first(example: Template) -> None:
+    """Else deleting the stack fails over it."""
+    (bucket,) = example.of_type("AWS::S3::Bucket")
+    emptied = [each["BucketName"] for each in example.properties("Custom::S3AutoDeleteObjects")]
+
+    assert emptied == ([] if example.profile.protected else [{"Ref": bucket}])
+
+
 def test_nothing_is_exported(template: Template) -> None:
     """An export cannot change while somebody imports it: there is one stack."""
     for output in template.body["Outputs"].values():

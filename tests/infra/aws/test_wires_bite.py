@@ -164,6 +164,18 @@ STORES: list[tuple[str, Change, Check]] = [
     ("small", without("AWS::RDS::DBInstance", "Writer"),
      test_deployment.test_tables_wait_for_the_writer_and_for_the_login),
     *(
+        ("standard", without(kind, holding),
+         test_deployment.test_nothing_refers_to_what_is_not_there)
+        for kind, holding in (
+            ("AWS::Lambda::LayerVersion", "Core"), ("AWS::Logs::LogGroup", "BrokerLog"),
+            ("AWS::SecretsManager::Secret", ""),
+        )
+    ),
+    ("large", without("AWS::EC2::FlowLog"),
+     test_deployment.test_traffic_that_was_refused_is_written_down),
+    ("small", without("Custom::S3AutoDeleteObjects"),
+     test_deployment.test_a_bucket_that_goes_with_the_stack_is_emptied_first),
+    *(
         (profile, changed(_ESM, "Enabled", False),
          test_mappings.test_a_mapping_is_on_and_reads_the_deployments_own_bus)
         for profile in ("small", "standard")
