@@ -23,8 +23,7 @@ _WAKE_SECONDS = 90
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda's
     """Any event in; what was done out.
 
-    `AdminSecret` of its properties says who makes tables, where the functions' own login may not;
-    `Login` whom to give their use, where that is not who `database_url` names.
+    `AdminSecret` of its properties says who makes tables, where who `database_url` names may not.
     """
     if event.get("RequestType") == "Delete":
         return {"PhysicalResourceId": event.get("PhysicalResourceId", RESOURCE_ID)}
@@ -32,7 +31,7 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: 
     asked = event.get("ResourceProperties", {})
     admin = wiring.admin_database(asked.get("AdminSecret"))
     applied = migrate(admin, days_ahead=given.partition_days_ahead, connect_seconds=_WAKE_SECONDS)
-    login = asked.get("Login") or _user(given.database_url or "")
+    login = given.database_login or _user(given.database_url or "")
     has_role = given.database_iam and ensure_role(admin, login)
     topics = all_topics(given.windows())
     wiring.bus().ensure_topics(topics)
@@ -47,5 +46,5 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: 
 
 
 def _user(url: str) -> str:
-    """Who the functions are in the database."""
+    """Who the functions are in the database, where nothing else is said."""
     return unquote(urlsplit(url).username or "")

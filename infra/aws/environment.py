@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from infra.aws.logins import LOGIN, login_of
 from infra.aws.options import Options
 from infra.aws.profiles import TASKS_POOL
 from lamplighter.domain.job import DEFAULT_POOL
@@ -27,6 +28,7 @@ class UnknownSetting(Exception):
 class Surroundings:
     """What the stack knows once it is deployed: addresses and names."""
 
+    # With the login of whose environment it is.
     database_url: str
     valkey_url: str
     # One of the two: the brokers' addresses, or what the queues' names begin with.
@@ -44,6 +46,8 @@ def environment(function: str, options: Options, around: Surroundings) -> dict[s
     values = _common(options)
     if function != COURIER:
         values |= _parts(options, around) | _sizes(function, options)
+    if login_of(function) != LOGIN:
+        values["database_login"] = LOGIN
     if function in _BEHIND_THE_GATEWAY:
         values["jwt_tenant_claim"] = options.jwt_tenant_claim
         values["jwt_default_tenant"] = options.jwt_default_tenant

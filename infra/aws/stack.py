@@ -1,5 +1,7 @@
 """The stack: it only joins constructs. One per cell; scaling past it is another cell."""
 
+from dataclasses import replace
+
 from aws_cdk import App, CfnOutput, Environment, Stack
 from constructs import Construct
 
@@ -52,7 +54,8 @@ def build(app: App, options: Options) -> Stack:
         bus=bus,
     )
     for name in _inside(options):
-        functions.add(name, environment(name, options, around))
+        own = replace(around, database_url=database.url(name))
+        functions.add(name, environment(name, options, own))
     tasks = Tasks(
         stack,
         "Tasks",
@@ -128,7 +131,7 @@ def _surroundings(
     nothing = Surroundings("", "", None, None, "", "", "", ())
     courier = functions.add(COURIER, environment(COURIER, options, nothing))
     return Surroundings(
-        database_url=database.url,
+        database_url=database.url(WORKER),
         valkey_url=cache.url,
         kafka_servers=bus.servers if isinstance(bus, Broker) else None,
         sqs_prefix=bus.prefix if isinstance(bus, Queues) else None,

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 import psycopg
 import pytest
-from psycopg import errors, sql
+from psycopg import sql
 
 from functions.migrate.handler import handler as migrate
 from functions.watcher.handler import handler as watcher
@@ -30,14 +29,7 @@ from lamplighter.domain.states import RunState
 from lamplighter.wiring import stores
 from tests.adapters.ledger.builders import TENANT, one_off
 from tests.functions.calling import recorded
-
-PASSWORD = "of the test's own"
-
-
-def _as(url: str, user: str) -> str:
-    place = urlsplit(url)
-    netloc = f"{user}:{PASSWORD.replace(' ', '%20').replace(chr(39), '%27')}@"
-    return place._replace(netloc=netloc + place.netloc.rpartition("@")[2]).geturl()
+from tests.functions.rds import PASSWORD, as_user, name_of, rds_owner, refused
 
 
 @pytest.fixture
@@ -76,7 +68,7 @@ def test_a_deployment_makes_the_canary_and_a_later_one_leaves_it(
 ) -> None:
     kept = _Secrets(cell)
     monkeypatch.setattr(stores, "kept_secrets", lambda: kept)
-    monkeypatch.setenv("LAMPLIGHTER_DATABASE_URL", _as(cell, "nobody"))
+    monkeypatch.setenv("LAMPLIGHTER_DATABASE_URL", as_user(cell, "nobody"))
     wiring.forget()
     with pytest.raises(Exception, match="nobody"):  # the functions' own role may not even log in
         migrate(recorded("migrate"), Context("migrate"))
@@ -149,24 +141,8 @@ def test_the_canary_is_planned_as_any_other_job(cell: str) -> None:
 
 @pytest.fixture
 def admin(postgres_server: Postgres) -> Iterator[str]:
-    """As RDS gives it: it may make roles and owns a database, and is no superuser."""
-    url = postgres_server.ensure_database(f"r{uuid4().hex}")
-    name = f"admin_{uuid4().hex[:8]}"
-    with psycopg.connect(url, autocommit=True) as conn:
-        conn.execute("SELECT pg_advisory_lock(4711)")
-        if not conn.execute("SELECT FROM pg_roles WHERE rolname = 'rds_iam'").fetchall():
-            conn.execute("CREATE ROLE rds_iam NOLOGIN")
-        made = sql.Identifier(name)
-        conn.execute(sql.SQL("CREATE ROLE {} LOGIN CREATEROLE PASSWORD {}").format(made, PASSWORD))
-        conn.execute(sql.SQL("GRANT rds_iam TO {} WITH ADMIN OPTION").format(made))
-        database = urlsplit(url).path[1:]
-        conn.execute(
-            sql.SQL("ALTER DATABASE {} OWNER TO {}").format(sql.Identifier(database), made)
-        )
-        conn.execute("SELECT pg_advisory_unlock(4711)")
-    yield _as(url, name)
-    with psycopg.connect(url, autocommit=True) as conn:
-        conn.execute("DROP ROLE rds_iam")
+    with rds_owner(postgres_server) as url:
+        yield url
 
 
 @pytest.fixture
@@ -181,17 +157,8 @@ def role(admin: str) -> str:
     return name
 
 
-def _refused(conn: psycopg.Connection[Any], statement: str) -> bool:
-    try:
-        with conn.transaction(force_rollback=True):
-            conn.execute(statement.encode())
-    except errors.InsufficientPrivilege:
-        return True
-    return False
-
-
 def test_the_role_does_all_that_the_functions_do(admin: str, role: str) -> None:
-    ledger = PostgresQueryLedger(_as(admin, role))
+    ledger = PostgresQueryLedger(as_user(admin, role))
     now = ledger.now()
     job = one_off(now - timedelta(seconds=1))
     [due] = ledger.submit([job]).runs
@@ -207,7 +174,7 @@ def test_the_role_does_all_that_the_functions_do(admin: str, role: str) -> None:
 
 
 def test_the_role_changes_no_table_but_its_days(admin: str, role: str) -> None:
-    with psycopg.connect(_as(admin, role), autocommit=True) as conn:
+    with psycopg.connect(as_user(admin, role), autocommit=True) as conn:
         for statement in (
             "DROP TABLE jobs",
             "ALTER TABLE jobs ADD COLUMN x int",
@@ -217,13 +184,13 @@ def test_the_role_changes_no_table_but_its_days(admin: str, role: str) -> None:
             "CREATE ROLE another",
             "SET ROLE pg_read_server_files",
         ):
-            assert _refused(conn, statement), statement
-        assert not _refused(conn, "DELETE FROM jobs")
+            assert refused(conn, statement), statement
+        assert not refused(conn, "DELETE FROM jobs")
 
 
 def test_whoever_migrates_goes_on_doing_so_by_password(admin: str, role: str) -> None:
     """RDS lets a member of rds_iam in by token alone, and members of its members too."""
-    ledger = PostgresQueryLedger(_as(admin, role))
+    ledger = PostgresQueryLedger(as_user(admin, role))
     ledger.ensure_partitions(ledger.now(), ledger.now() + timedelta(days=9))
     ledger.close()
 
@@ -251,7 +218,7 @@ def test_roles_that_somebody_else_made_are_given_what_they_need(
     """Who migrates may make tables here, and no roles."""
     name = f"lamp_{uuid4().hex[:8]}"
     owner, role, work = (sql.Identifier(each) for each in (f"{name}_owner", name, f"{name}_work"))
-    database = postgres_server.url_for(urlsplit(admin).path[1:])
+    database = postgres_server.url_for(name_of(admin))
     with psycopg.connect(database, autocommit=True) as conn:
         for made in (owner, role):
             conn.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(made, PASSWORD))
@@ -260,19 +227,19 @@ def test_roles_that_somebody_else_made_are_given_what_they_need(
         conn.execute(sql.SQL("GRANT {} TO {}, {}").format(work, role, owner))
         conn.execute(sql.SQL("ALTER ROLE {} SET role TO {}").format(role, work))
         conn.execute(sql.SQL("GRANT ALL ON SCHEMA public TO {} WITH GRANT OPTION").format(owner))
-    migrating = _as(admin, f"{name}_owner")
+    migrating = as_user(admin, f"{name}_owner")
     apply(migrating, days_ahead=2)
 
     assert ensure_role(migrating, name)
     assert ensure_role(migrating, name)
 
-    ledger = PostgresQueryLedger(_as(admin, name))
+    ledger = PostgresQueryLedger(as_user(admin, name))
     assert ledger.submit([one_off(ledger.now())]).created
     ledger.ensure_partitions(ledger.now(), ledger.now() + timedelta(days=9))
     ledger.close()
     assert apply(migrating, days_ahead=12) == []
-    with psycopg.connect(_as(admin, name)) as conn:
-        assert _refused(conn, "DROP TABLE jobs")
+    with psycopg.connect(as_user(admin, name)) as conn:
+        assert refused(conn, "DROP TABLE jobs")
 
 
 def test_where_there_is_no_iam_no_role_is_made(postgres_server: Postgres) -> None:

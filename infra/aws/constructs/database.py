@@ -1,4 +1,4 @@
-"""Aurora PostgreSQL, entered with IAM tokens, and the one login that the functions have."""
+"""Aurora PostgreSQL, entered with IAM tokens, and the logins that the functions have."""
 
 from typing import Final
 
@@ -13,22 +13,11 @@ from infra.aws.brought import AUTHORITIES
 from infra.aws.constructs.calls import call
 from infra.aws.constructs.network import Network
 from infra.aws.constructs.storage import Storage
+from infra.aws.logins import DATABASE, login_of, make_logins
 from infra.aws.options import Options
 
-DATABASE: Final = "lamplighter"
-LOGIN: Final = "lamplighter"
 PORT: Final = 5432
 _OWNER: Final = "lamplighter_owner"
-# Once more is as good as once: it runs at the first deployment, and whenever this text changes.
-# One statement, since the Data API takes no more at a time.
-_MAKE_LOGIN: Final = f"""DO $$ BEGIN
-IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{LOGIN}') THEN
-CREATE ROLE {LOGIN} LOGIN;
-END IF;
-GRANT rds_iam TO {LOGIN};
-GRANT ALL ON DATABASE {DATABASE} TO {LOGIN};
-GRANT ALL ON SCHEMA public TO {LOGIN};
-END $$"""
 _UNVERIFIED: Final = (
     "The database's certificate is not verified: its tokens go to whoever answers at its address."
     " `lamplighter deploy` fetches RDS's authorities; to the CDK itself give"
@@ -37,7 +26,7 @@ _UNVERIFIED: Final = (
 
 
 class Database(Construct):
-    """`ready` is what to depend on: the writer exists and the functions' login with it.
+    """`ready` is what to depend on: the writer exists and the functions' logins with it.
 
     No RDS Proxy: it would keep a connection open, and the database from pausing, and it refuses the
     time limits that we set at connecting. Each execution environment has a small pool instead.
@@ -54,11 +43,10 @@ class Database(Construct):
         self.door = network.group("Database", "Aurora", outbound=False)
         self.door.add_ingress_rule(network.app, ec2.Port.tcp(PORT), "functions and tasks")
         self.cluster = self._cluster(network, storage)
-        self.ready = self._login(storage)
+        self.ready = self._logins(storage)
 
-    @property
-    def url(self) -> str:
-        """Without a password: that is a token, signed where it is used.
+    def url(self, function: str) -> str:
+        """Whose it is. Without a password: that is a token, signed where it is used.
 
         Encrypted always. The certificate is of authorities that Amazon has for databases alone and
         that no system knows: it can be verified where somebody has brought them.
@@ -66,10 +54,10 @@ class Database(Construct):
         host = self.cluster.cluster_endpoint.hostname
         verified = f"sslmode=verify-full&sslrootcert=/opt/{AUTHORITIES}"
         asked = verified if self._verified else "sslmode=require"
-        return f"postgresql://{LOGIN}@{host}:{PORT}/{DATABASE}?{asked}"
+        return f"postgresql://{login_of(function)}@{host}:{PORT}/{DATABASE}?{asked}"
 
-    def let_connect(self, who: iam.IGrantable) -> None:
-        self.cluster.grant_connect(who, LOGIN)
+    def let_connect(self, function: str, who: iam.IGrantable) -> None:
+        self.cluster.grant_connect(who, login_of(function))
 
     def _cluster(self, network: Network, storage: Storage) -> rds.DatabaseCluster:
         size = self._profile.database
@@ -83,7 +71,7 @@ class Database(Construct):
             credentials=rds.Credentials.from_generated_secret(_OWNER, encryption_key=storage.key),
             default_database_name=DATABASE,
             iam_authentication=True,
-            # For the login alone: it is made from outside the network, see _login.
+            # For the logins alone: they are made from outside the network, see _logins.
             enable_data_api=True,
             writer=rds.ClusterInstance.serverless_v2("Writer"),
             readers=[
@@ -106,7 +94,7 @@ class Database(Construct):
             security_groups=[self.door],
         )
 
-    def _login(self, storage: Storage) -> cr.AwsCustomResource:
+    def _logins(self, storage: Storage) -> cr.AwsCustomResource:
         """Made through the Data API, from outside the network.
 
         A function inside would need an endpoint for the owner's password, for this one call of a
@@ -122,7 +110,7 @@ class Database(Construct):
                 "resourceArn": self.cluster.cluster_arn,
                 "secretArn": secret.secret_arn,
                 "database": DATABASE,
-                "sql": _MAKE_LOGIN,
+                "sql": make_logins(),
             },
             identity="login",
             may=[

@@ -60,7 +60,7 @@ class Permissions(Construct):
     def grant(self, function: str, who: iam.IGrantable) -> None:
         if function == COURIER:
             return
-        self._database.let_connect(who)
+        self._database.let_connect(function, who)
         self._grant_bus(self._bus, function, who)
         if function == "query":
             self._allow(who, ["s3:GetObject"], [self._log_objects()])

@@ -57,9 +57,10 @@ class Schema(Construct):
 
 
 def migrations_digest() -> str:
-    """Of every file that decides what the tables are."""
+    """Of every file that decides what the tables are, and who may use them."""
     folder = assets.CORE / "adapters" / "postgres"
     found = hashlib.sha256()
-    for path in sorted([*folder.glob("migrations/*.sql"), folder / "schema.sql"]):
+    fixed = (folder / "schema.sql", folder / "role.py")
+    for path in sorted([*folder.glob("migrations/*.sql"), *fixed]):
         found.update(path.name.encode() + b"\0" + path.read_bytes())
     return found.hexdigest()

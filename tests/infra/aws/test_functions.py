@@ -8,6 +8,7 @@ import pytest
 
 from infra.aws import assets
 from infra.aws.environment import UnknownSetting, checked
+from infra.aws.logins import login_of
 from lamplighter import settings
 from tests.infra.aws.template import Template, environments, flat, listed, references
 
@@ -182,7 +183,7 @@ def test_all_but_the_courier_enter_the_database(template: Template) -> None:
     for name in template.functions():
         arns = [flat(arn) for arn in template.may(template.role_of(name), "rds-db:connect")]
         assert len(arns) == (0 if name == "courier" else 1)
-        assert all(arn.endswith("/lamplighter") for arn in arns)
+        assert all(arn.endswith(f"/{login_of(name)}") for arn in arns)
 
 
 def test_runners_reach_courier_alerts_and_logs(template: Template) -> None:

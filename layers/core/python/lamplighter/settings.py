@@ -82,6 +82,15 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     database_iam: Annotated[
         bool, Meta(description="Connect with tokens of IAM instead of a password (RDS, Aurora).")
     ] = False
+    database_login: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1, description="Whom migrate lets use its tables, where it is another."
+            ),
+        ]
+        | None
+    ) = None
     kafka_iam: Annotated[
         bool, Meta(description="Connect with tokens of IAM over TLS (MSK); else in the clear.")
     ] = False
