@@ -147,10 +147,9 @@ def _outputs(stack: Stack, storage: Storage, database: Database, functions: Func
         "LogBucket": storage.logs.bucket_name,
         "AlertTopic": storage.alerts.topic_arn,
         "DatabaseHost": database.cluster.cluster_endpoint.hostname,
-        "MigrateFunction": functions["migrate"].function_name,
     }
-    if "authorizer" in functions.all:
-        # `lamplighter keys --function` asks it.
-        found["AuthorizerFunction"] = functions["authorizer"].function_name
+    # Who calls one by hand, as `lamplighter keys --function` does, needs its name.
+    for name, function in functions.all.items():
+        found[f"{name.capitalize()}Function"] = function.function_name
     for name, value in found.items():
         CfnOutput(stack, name, value=value)

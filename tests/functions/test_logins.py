@@ -75,7 +75,7 @@ def _deploy(environment: pytest.MonkeyPatch, owner: str, login: str) -> None:
     environment.setenv("LAMPLIGHTER_DATABASE_URL", as_user(owner, migrating(login)))
     environment.setenv("LAMPLIGHTER_DATABASE_LOGIN", login)
     wiring.forget()
-    assert migrate(recorded("migrate"), Context("migrate"))["role"] is True
+    assert migrate(recorded("migrate_create"), Context("migrate"))["role"] is True
     assert migrate({}, Context("migrate"))["role"] is True, "by hand it is no other"
     _forget()
     environment.delenv("LAMPLIGHTER_DATABASE_LOGIN")

@@ -75,10 +75,12 @@ def test_a_deployment_makes_the_canary_and_a_later_one_leaves_it(
     monkeypatch.setenv("LAMPLIGHTER_DATABASE_URL", cell)
     wiring.forget()
 
-    created = migrate(recorded("migrate_create"), Context("migrate"))
+    asked = recorded("migrate_create")
+    asked["ResourceProperties"]["AdminSecret"] = "lamplighter/admin"
+    created = migrate(asked, Context("migrate"))
     updated = migrate(recorded("migrate"), Context("migrate"))
 
-    assert kept.asked == [recorded("migrate_create")["ResourceProperties"]["AdminSecret"]]
+    assert kept.asked == ["lamplighter/admin"]
     assert created["PhysicalResourceId"] == updated["PhysicalResourceId"] == "lamplighter-ledger"
     assert created["Data"] == {"Applied": len(created["applied"]), "Canary": str(canary_id(0))}
     assert created["role"] is False, "there is no IAM here"
