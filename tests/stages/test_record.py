@@ -340,6 +340,27 @@ def test_of_a_bundle_only_the_piece_that_cannot_be_read_is_buried(office: Office
     assert [read_dead_letter(each).value for each in letters.poll(10, 0.05)] == [b"[3]"]
 
 
+def test_an_event_that_nobody_can_record_is_buried_without_its_neighbours(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letters = office.bus.consumer("undertaker", [DEAD_LETTERS.name])
+    ends = [office.end(office.start(office.submit())) for _ in range(5)]
+    finish = office.ledger.finish
+
+    def refuse(outcomes: Sequence[Outcome]) -> list[Settled]:
+        if any(outcome.run_id == ends[3].run_id for outcome in outcomes):
+            raise ValueError("no such number")
+        return finish(outcomes)
+
+    monkeypatch.setattr(office.ledger, "finish", refuse)
+
+    assert office.recorder.handle([_bundle(*ends)]) == []
+
+    assert office.ledger.count_runs(RunState.SUCCESS) == 4
+    [letter] = [read_dead_letter(each) for each in letters.poll(10, 0.05)]
+    assert (letter.value, letter.why) == (_bundle(ends[3]).value, "ValueError: no such number")
+
+
 def test_bundles_of_many_events_are_recorded_some_at_a_time(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:

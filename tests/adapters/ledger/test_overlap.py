@@ -132,6 +132,17 @@ def test_replace_asks_the_running_one_to_stop(play: Play) -> None:
     assert play.start(second, worker="w2").run_id == second.run_id
 
 
+@on_every_version
+def test_replace_wakes_a_run_once_that_was_first_in_line_twice(play: Play) -> None:
+    """For the overlap, and for its ordering key: the end of the first frees both."""
+    first, second = two_fires(play, Overlap.REPLACE, ordering_key="k")
+    claimed = play.start(first, worker="w1")
+    assert play.claim(second, worker="w2").refused == {second.run_id: Refusal.PARKED}
+    play.end(claimed, Verdict.CANCELLED)
+    assert play.state(second) is RunState.SCHEDULED
+    assert play.end(play.start(second, worker="w2")).state is RunState.SUCCESS
+
+
 def test_replace_ends_what_waits_for_its_next_attempt(play: Play) -> None:
     first, second = two_fires(play, Overlap.REPLACE)
     play.end(play.start(first), Verdict.FAILED)

@@ -66,6 +66,11 @@ def read_job_events(records: Iterable[Record]) -> Read[JobEvent]:
     return found
 
 
+def alone(record: Record, event: JobEvent) -> Record:
+    """The record as if it held nothing but this event."""
+    return msgspec.structs.replace(record, value=_listed([encode(event)]))
+
+
 def _salvage(record: Record, why: str, found: Read[JobEvent]) -> None:
     try:
         pieces = _PIECES.decode(record.value)
@@ -77,5 +82,5 @@ def _salvage(record: Record, why: str, found: Read[JobEvent]) -> None:
             found.good.append((record, _EVENT.decode(piece)))
         except msgspec.MsgspecError as problem:
             # A bundle of its own, so that it can be put back as it is.
-            alone = msgspec.structs.replace(record, value=_listed([piece]))
-            found.unreadable.append((alone, str(problem)))
+            odd = msgspec.structs.replace(record, value=_listed([piece]))
+            found.unreadable.append((odd, str(problem)))

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Final
 from uuid import UUID
 
-from lamplighter.contracts.bundles import read_job_events
+from lamplighter.contracts.bundles import alone, read_job_events
 from lamplighter.contracts.dead_letters import dead_letter
 from lamplighter.contracts.messages import (
     DependencyEvent,
@@ -36,6 +36,9 @@ from lamplighter.telemetry.logs import keys, listed
 
 _log: Final = logging.getLogger("lamplighter.record")
 _AT_ONCE: Final = 4_000
+
+Told = tuple[Record, JobEvent]
+Unread = tuple[Record, str]  # with the reason
 
 
 class Recorder:
@@ -68,18 +71,32 @@ class Recorder:
         workers = read_each(_of(records, WORKER_EVENTS.name), read_worker)
         try:
             self.note([event for _, event in workers.good])
-            self._record_all([event for _, event in jobs.good])
+            odd = self._record_all(jobs.good)
             # Last, so that what is delivered again is not buried again.
-            self._bury([*jobs.unreadable, *workers.unreadable])
+            self._bury([*jobs.unreadable, *odd, *workers.unreadable])
         except (LedgerUnavailable, BusUnavailable) as away:
             _log.warning("%d events to be delivered again: %s", len(records), away)
             return list(records)
         return []
 
-    def _record_all(self, events: Sequence[JobEvent]) -> None:
-        """Bundles may hold more than one transaction should."""
-        for start in range(0, len(events), _AT_ONCE):
-            self.record(events[start : start + _AT_ONCE])
+    def _record_all(self, told: Sequence[Told]) -> list[Unread]:
+        """Bundles may hold more than a transaction should. Answers with what nobody can record."""
+        pages = (told[start : start + _AT_ONCE] for start in range(0, len(told), _AT_ONCE))
+        return [odd for page in pages for odd in self._record_page(page)]
+
+    def _record_page(self, told: Sequence[Told]) -> list[Unread]:
+        """Halved until what breaks it stands alone: an odd event takes none of the others along."""
+        try:
+            self.record([event for _, event in told])
+        except (LedgerUnavailable, BusUnavailable):
+            raise
+        except Exception as problem:  # noqa: BLE001 - whatever it is, it is this event's alone
+            if len(told) > 1:
+                half = len(told) // 2
+                return self._record_page(told[:half]) + self._record_page(told[half:])
+            _log.exception("an event could not be recorded")
+            return [(alone(*told[0]), f"{type(problem).__name__}: {problem}")]
+        return []
 
     def record(self, events: Sequence[JobEvent], *, bus_is_away: bool = False) -> Folded:
         """`bus_is_away`: known to be, so that nobody waits for it again."""
@@ -112,7 +129,7 @@ class Recorder:
             ]
         )
 
-    def _bury(self, unreadable: Sequence[tuple[Record, str]]) -> None:
+    def _bury(self, unreadable: Sequence[Unread]) -> None:
         if unreadable:
             self._bus.publish([dead_letter(each, why, "recorder") for each, why in unreadable])
             fail_point(FailPoint.BURY_PUBLISHED)

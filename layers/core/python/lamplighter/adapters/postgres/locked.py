@@ -199,7 +199,8 @@ class LockedRuns:
         handed = [(key, n, run) for key, state in states.items() for n, run in hand_over(state)]
         self._load(run_id for _, _, run_id in handed if run_id not in self.runs)
         self.take(handed)
-        for _, _, run_id in handed:
+        # Once, though it may have been first in line for two keys.
+        for run_id in dict.fromkeys(run_id for _, _, run_id in handed):
             self.put(transitions.woken(self.runs[run_id], self.now))
         self._write_runs()
 
