@@ -1,11 +1,15 @@
 """What only Kafka has to prove: its settings, tokens, and a producer that is beyond repair."""
 
+from collections.abc import Sequence
+from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError
 from confluent_kafka import Message as Sent
 
+from lamplighter.adapters.kafka import admin
 from lamplighter.adapters.kafka import bus as module
 from lamplighter.adapters.kafka.bus import KafkaBus
 from lamplighter.adapters.kafka.config import (
@@ -15,7 +19,7 @@ from lamplighter.adapters.kafka.config import (
     producer_config,
     topic_config,
 )
-from lamplighter.ports.bus import MAX_MESSAGE_BYTES, BusUnavailable, Message
+from lamplighter.ports.bus import MAX_MESSAGE_BYTES, BusUnavailable, Message, Topic
 
 ACCESS = KafkaAccess("broker:9098")
 
@@ -97,3 +101,38 @@ def test_a_producer_that_is_beyond_repair_is_replaced(monkeypatch: pytest.Monkey
     with pytest.raises(BusUnavailable, match="another has our id"):
         bus.publish([Message("topic", b"x")])
     assert bus._producer is not first
+
+
+class _SlowBrokers:
+    """They hear of a topic only after so many questions."""
+
+    def __init__(self, questions: int) -> None:
+        self.left = questions
+
+    def create_topics(self, wanted: Sequence[Any], **_: Any) -> dict[str, Any]:
+        made: Future[None] = Future()
+        made.set_result(None)
+        return {topic.topic: made for topic in wanted}
+
+    def list_topics(self, **_: Any) -> Any:
+        self.left -= 1
+        known = {} if self.left >= 0 else {"news": SimpleNamespace(error=None)}
+        return SimpleNamespace(topics=known)
+
+
+def test_a_topic_is_there_when_the_brokers_know_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    brokers = _SlowBrokers(3)
+    monkeypatch.setattr(admin, "AdminClient", lambda _: brokers)
+    topics = admin.KafkaTopics(ACCESS, replicas=1, answer_seconds=30)
+
+    topics.ensure([Topic("news", 1, "nothing")])
+
+    assert brokers.left < 0
+
+
+def test_brokers_that_never_hear_of_a_topic_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin, "AdminClient", lambda _: _SlowBrokers(10_000))
+    topics = admin.KafkaTopics(ACCESS, replicas=1, answer_seconds=0.2)
+
+    with pytest.raises(BusUnavailable, match="news"):
+        topics.ensure([Topic("news", 1, "nothing")])

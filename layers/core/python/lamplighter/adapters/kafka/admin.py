@@ -50,6 +50,17 @@ class KafkaTopics:
             answers = admin.create_topics(wanted, request_timeout=self._answer_seconds)
             for answer in answers.values():
                 self._made(answer)
+            self._await(admin, {topic.name for topic in topics})
+
+    def _await(self, admin: AdminClient, names: set[str]) -> None:
+        """Who makes a topic is answered by the controller; who reads it asks a broker."""
+        deadline = time.monotonic() + self._answer_seconds
+        while missing := names - _known(admin, deadline):
+            if time.monotonic() > deadline:
+                raise BusUnavailable(
+                    f"Kafka made {sorted(missing)}, and its brokers do not know it"
+                )
+            time.sleep(_PAUSE_SECONDS)
 
     def lags(self, group: str, topics: Sequence[str], seconds: float) -> dict[Place, int]:
         """Asks by way of a consumer that joins nothing: the admin client takes twice as long."""
@@ -115,6 +126,14 @@ class KafkaTopics:
                 raise BusUnavailable(f"Kafka did not make a topic: {failed}") from failed
         except TimeoutError as late:
             raise BusUnavailable(f"no answer from Kafka in {self._answer_seconds} s") from late
+
+
+def _known(admin: AdminClient, deadline: float) -> set[str]:
+    try:
+        topics = admin.list_topics(timeout=max(_PAUSE_SECONDS, _left(deadline))).topics
+    except KafkaException as failed:
+        raise BusUnavailable(f"Kafka did not list its topics: {failed}") from failed
+    return {name for name, topic in topics.items() if topic.error is None}
 
 
 def _made_aside(config: Config) -> "Future[Consumer]":
