@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from infra.local import lines
+from infra.local.data import keep_out_of_git, make_folder
 from infra.local.embedded import addressed, addresses, embedded, shown
 from infra.local.errors import ServiceFailed
 from infra.local.folder import FolderLock
@@ -53,11 +54,12 @@ class Stack:
 
     def start(self) -> None:
         """Everything, in the order in which one leans on the other; returns when all are ready."""
-        _keep_out_of_git(self._folder)
+        make_folder(self._folder)
         self._lock.take()
         # A stack that was killed has left its own behind.
         remove_state(self._folder)
         self._port = _usable_port(self._port)
+        keep_out_of_git(self._folder)
         for name, url in addresses(self._settings).items():
             self._say(lines.given(name, shown(url)))
         self._supervisor.start(self._services, self._tell_service)
@@ -175,9 +177,3 @@ def _usable_port(port: int) -> int:
                 "Choose another with --port, or let one be chosen with --port 0."
             ) from None
     return port
-
-
-def _keep_out_of_git(folder: Path) -> None:
-    """Data and passwords belong in nobody's repository."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / ".gitignore").write_text("*\n", encoding="ascii")
