@@ -70,7 +70,7 @@ def test_every_state_of_every_job_gives_one_sentence(state: RunState, status: Jo
 def test_a_job_without_runs_has_a_sentence_too(status: JobStatus) -> None:
     told = explain_job(_job(status), None, FACTS)
     assert told.startswith("Job 'report' ")
-    assert TIME.search(told) or status is JobStatus.REJECTED
+    assert TIME.search(told) or status in (JobStatus.REJECTED, JobStatus.PAUSED)
 
 
 @pytest.mark.parametrize(
@@ -130,6 +130,19 @@ def test_a_dependent_without_runs_names_its_upstreams() -> None:
     told = explain_job(job, None, Facts(NOON, upstreams=seven))
     assert "'up 0' (RUNNING)" in told
     assert told.endswith("and 2 more.")
+
+
+def test_no_time_of_pausing_is_claimed() -> None:
+    told = explain_job(_job(JobStatus.PAUSED), None, FACTS)
+
+    assert told == "Job 'report' is paused; its fires are skipped until it is resumed."
+
+
+def test_a_fire_that_is_skipped_ahead_of_its_time_will_not_run() -> None:
+    gone = {"reason": SkipReason.UPSTREAM_FAILED, "fire_at": NOON + 60 * SECOND}
+    told = explain_run(_job(), _run(RunState.SKIPPED, **gone), FACTS)
+
+    assert "will not run at 2030-01-01T12:01:00.000Z, because" in told
 
 
 def test_a_long_error_is_cut_and_kept_on_one_line() -> None:

@@ -83,8 +83,10 @@ def schedule(session: Session, job: dict[str, Any]) -> str:
 
 
 def took(run: dict[str, Any]) -> str | None:
-    """How long its last attempt took."""
+    """How long its last attempt took; None where a cancel may have come after that."""
     if "start_time" not in run or "end_time" not in run:
+        return None
+    if run["status"] == "CANCELLED" and run.get("attempt_number", 1) > 1:
         return None
     began, ended = (datetime.fromisoformat(run[name]) for name in ("start_time", "end_time"))
     return f"{(ended - began).total_seconds():.3f} s"

@@ -12,7 +12,7 @@ import msgspec
 from lamplighter.contracts.answers import shown_span
 from lamplighter.domain.job import Job, JobStatus
 from lamplighter.domain.policy import Overlap, ScheduleType
-from lamplighter.domain.run import Run
+from lamplighter.domain.run import Attempt, Run
 from lamplighter.domain.slots import is_backfill
 from lamplighter.domain.states import RunState
 from lamplighter.stages.explain_endings import at, ended, error, lateness, times
@@ -35,6 +35,8 @@ class Facts(msgspec.Struct, frozen=True):
     next_fire: datetime | None = None
     upstreams: tuple[Upstream, ...] = ()
     live_workers: int | None = None
+    # Of a run that was cancelled: its last start, if that had come to an end before.
+    last_attempt: Attempt | None = None
 
 
 def explain_job(job: Job, run: Run | None, facts: Facts) -> str:
@@ -42,7 +44,7 @@ def explain_job(job: Job, run: Run | None, facts: Facts) -> str:
     name = f"Job {job.name!r}"
     if run is not None and not run.state.is_final:
         return explain_run(job, run, facts)
-    past = "" if run is None else f" {ended(job, run)}; it"
+    past = "" if run is None else f" {_ended(job, run, facts)}; it"
     match job.status:
         case JobStatus.CANCELLED:
             return f"{name}{past} was cancelled at {at(job.updated_at)} and will not run again."
@@ -50,10 +52,8 @@ def explain_job(job: Job, run: Run | None, facts: Facts) -> str:
             why = job.policy.rejection or "nobody kept the reason"
             return f"{name} was refused when the ledger came back, and will not run: {why}."
         case JobStatus.PAUSED:
-            since = at(job.updated_at)
-            return (
-                f"{name}{past} is paused since {since}; its fires are skipped until it is resumed."
-            )
+            # Since when, nobody keeps: an edit of a paused job is a later update.
+            return f"{name}{past} is paused; its fires are skipped until it is resumed."
         case JobStatus.SCHEDULED:
             return f"{name}{past} {_future(job, facts)}."
 
@@ -71,7 +71,11 @@ def explain_run(job: Job, run: Run, facts: Facts) -> str:
 
 
 def _told(job: Job, run: Run, facts: Facts) -> str:
-    return ended(job, run) if run.state.is_final else _OPEN[run.state](job, run, facts)
+    return _ended(job, run, facts) if run.state.is_final else _OPEN[run.state](job, run, facts)
+
+
+def _ended(job: Job, run: Run, facts: Facts) -> str:
+    return ended(job, run, facts.now, facts.last_attempt)
 
 
 def _blocked(_: Job, run: Run, facts: Facts) -> str:

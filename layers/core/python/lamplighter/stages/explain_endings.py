@@ -5,7 +5,7 @@ from typing import Final
 
 from lamplighter.contracts.answers import shown_instant, shown_span
 from lamplighter.domain.job import Job
-from lamplighter.domain.run import Run
+from lamplighter.domain.run import Attempt, Run
 from lamplighter.domain.states import RunState, SkipReason
 
 ON_TIME: Final = timedelta(seconds=2)
@@ -22,7 +22,8 @@ _SKIPPED: Final = {
 }
 
 
-def ended(job: Job, run: Run) -> str:
+def ended(job: Job, run: Run, now: datetime, last: Attempt | None = None) -> str:
+    """`last` is what was noted of the run's last start, where that had ended before the run did."""
     end = at(run.end_time)
     match run.state:
         case RunState.SUCCESS:
@@ -34,10 +35,21 @@ def ended(job: Job, run: Run) -> str:
             return f"ran out of its time{limit} at {end}, after {_attempts(run)}"
         case RunState.CANCELLED:
             why = f": {error(run)}" if run.error_message else ""
-            begun = "while it ran" if run.start_time else "before it started"
-            return f"had its run of {at(run.fire_at)} cancelled at {end}, {begun}{why}"
+            when = _cancelled_when(run, last)
+            return f"had its run of {at(run.fire_at)} cancelled at {end}, {when}{why}"
         case _:
-            return f"did not run at {_fires(run)}, because {_skipped(job, run)}"
+            begun = "will not run" if run.fire_at > now else "did not run"
+            return f"{begun} at {_fires(run)}, because {_skipped(job, run)}"
+
+
+def _cancelled_when(run: Run, last: Attempt | None) -> str:
+    if run.start_time is None:
+        return "before it started"
+    if last is None:
+        return "while it ran"
+    if last.attempt_number < run.attempt_number:
+        return f"before attempt {run.attempt_number} began"
+    return "after it had lost its worker"
 
 
 def _skipped(job: Job, run: Run) -> str:

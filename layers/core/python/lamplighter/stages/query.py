@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -28,15 +28,12 @@ from lamplighter.domain.errors import LedgerUnavailable
 from lamplighter.domain.job import Job, JobStatus
 from lamplighter.domain.policy import ScheduleType
 from lamplighter.domain.run import Run
-from lamplighter.domain.schedule import next_fire
 from lamplighter.domain.states import RunState
 from lamplighter.ports.ledger_queries import LAST_ID, LONGEST_PAGE, JobFilter, Page, RunFilter
 from lamplighter.ports.queue import QueueUnavailable
 from lamplighter.stages.desk import Desk
-from lamplighter.stages.explain import Facts, Upstream, explain_job, explain_run
-from lamplighter.stages.stats import SILENT_AFTER
-
-_EXPLAINED_UPSTREAMS: Final = 6
+from lamplighter.stages.explain import explain_job, explain_run
+from lamplighter.stages.explain_facts import facts_of, fire_by_schedule
 
 Limit = Annotated[int, Meta(ge=1, le=LONGEST_PAGE)]
 
@@ -71,7 +68,7 @@ class _RunsOfJobQuery(_PageQuery):
 def get_job(desk: Desk, request: Request) -> Response:
     job = desk.ledger.job(request.tenant, request.id("job_id"))
     body = job_answer(job, desk.show_target)
-    fire = _next_fire(desk, job)
+    fire = fire_by_schedule(desk, job)
     if fire is not None:
         body["next_fire_at"] = shown_instant(fire)
     return Response(HTTPStatus.OK, body, {"ETag": f'"{job.version}"'})
@@ -171,7 +168,7 @@ def get_explain(desk: Desk, request: Request) -> Response:
     job = desk.ledger.job(request.tenant, request.id("job_id"))
     now = desk.now()
     run = latest_run(desk, job, now)
-    sentence = explain_job(job, run, _facts(desk, job, run, now))
+    sentence = explain_job(job, run, facts_of(desk, job, run, now))
     body = {"job_id": job.job_id, "status": job.status.name, "explanation": sentence}
     return Response(HTTPStatus.OK, body | ({} if run is None else {"run_id": run.run_id}))
 
@@ -179,35 +176,9 @@ def get_explain(desk: Desk, request: Request) -> Response:
 def get_run_explain(desk: Desk, request: Request) -> Response:
     run = desk.ledger.run(request.tenant, request.id("run_id"))
     job = desk.ledger.job(request.tenant, run.job_id)
-    sentence = explain_run(job, run, _facts(desk, job, run, desk.now()))
+    sentence = explain_run(job, run, facts_of(desk, job, run, desk.now()))
     body = {"run_id": run.run_id, "job_id": job.job_id, "explanation": sentence}
     return Response(HTTPStatus.OK, body)
-
-
-def _facts(desk: Desk, job: Job, run: Run | None, now: datetime) -> Facts:
-    until = now if run is None else max(now, run.fire_at)
-    upstreams = tuple(
-        _upstream(desk, job.tenant, UUID(edge.job_id), until)
-        for edge in job.after[:_EXPLAINED_UPSTREAMS]
-    )
-    live = None
-    if run is not None and run.state is RunState.SCHEDULED and run.due_at <= now:
-        crews = desk.ledger.count_workers(now - SILENT_AFTER)
-        live = sum(each.workers for each in crews if each.pool == run.pool)
-    return Facts(now, _next_fire(desk, job), upstreams, live)
-
-
-def _upstream(desk: Desk, tenant: str, job_id: UUID, until: datetime) -> Upstream:
-    job = desk.ledger.job(tenant, job_id)
-    where = RunFilter(job_id, until=until + timedelta(milliseconds=1))
-    found = desk.ledger.list_runs(tenant, where, LAST_ID, 1).items
-    return Upstream(job.name, found[0].state.name if found else None)
-
-
-def _next_fire(desk: Desk, job: Job) -> datetime | None:
-    if job.status is not JobStatus.SCHEDULED or job.schedule.schedule_type is ScheduleType.AFTER:
-        return None
-    return next_fire(job.schedule, desk.now(), desk.calendars(job.tenant, job.schedule))
 
 
 def _word(field: str, given: str | None, known: Mapping[str, Any]) -> Any:
