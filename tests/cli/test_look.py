@@ -151,6 +151,31 @@ def test_an_id_of_nothing_is_said_so(cli: Cli) -> None:
         assert f"There is no job and no run {nothing}." in cli(command, nothing, exits=1).stderr
 
 
+def test_runs_of_nobody_are_not_just_none(cli: Cli, world: Served) -> None:
+    nothing = "0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b"
+    later = world.call.submit(name="later", schedule_time="2030-01-01T13:00:00Z")
+
+    for more in ([], ["--json"], ["--all"]):
+        refused = cli("runs", nothing, *more, exits=1)
+        assert f"there is no job {nothing}" in refused.stderr
+        assert refused.stdout == ""
+    assert "There are no such runs." in cli("runs", later).stderr
+
+
+def test_runs_of_a_backfill_are_found_by_its_id(cli: Cli, world: Served) -> None:
+    job_id = world.call.submit(
+        name="hourly", interval_seconds=3600, start_at="2029-12-31T00:00:00Z"
+    )
+    body = {"start": "2029-12-31T00:00:00Z", "end": "2029-12-31T03:00:00Z"}
+    made = world.call("POST", f"/jobs/{job_id}/backfill", body).body
+
+    for origin in (f"backfill:{made['backfill_id']}", f"backfill:{made['backfill_id']}:at_once=10"):
+        found = json.loads(cli("runs", "--origin", origin, "--json").stdout)["runs"]
+        assert {run["run_id"] for run in found} == set(made["run_ids"])
+    part = f"backfill:{made['backfill_id'][:-1]}"
+    assert "no such runs" in cli("runs", "--origin", part).stderr
+
+
 def test_an_id_leads_nowhere_else(cli: Cli, world: Served) -> None:
     assert "is no id" in cli("show", "../workers?x=", exits=2).stderr
     assert world.requests == []

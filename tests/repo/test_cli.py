@@ -122,3 +122,14 @@ def _params(command: click.Command) -> list[click.Parameter]:
     """Its own; of a group, those of all its commands."""
     commands = command.commands.values() if isinstance(command, click.Group) else [command]
     return [param for each in commands for param in each.params]
+
+
+@pytest.mark.parametrize("name", ["submit", "preview"])
+def test_examples_in_the_help_stay_on_lines_of_their_own(name: str) -> None:
+    helped = CliRunner().invoke(cli.main, [name, "--help"]).output
+    examples = [line for line in helped.splitlines() if f"lamplighter {name} --" in line]
+
+    assert "\\b" not in helped
+    assert examples
+    assert all(line.strip().startswith("lamplighter") for line in examples)
+    assert all(line.count("lamplighter") == 1 for line in examples)

@@ -186,3 +186,18 @@ def test_workers_are_counted_by_pool_however_many_there_are(ledger: QueryLedger)
 def test_there_are_no_rollups_until_somebody_rolls_up(ledger: QueryLedger) -> None:
     now = ledger.now()
     assert ledger.list_minutes(TENANT, now - timedelta(hours=1), now) == []
+
+
+def test_a_backfill_is_found_by_its_id_with_or_without_its_budget(ledger: QueryLedger) -> None:
+    now = ledger.now()
+    made = hourly(now)
+    ledger.submit([made])
+    for origin in ("backfill:a:at_once=3", "backfill:ab:at_once=3", "now:x:at_once=1"):
+        ledger.add_run(TENANT, made.job.job_id, origin, now)
+
+    def found(origin: str) -> list[str]:
+        page = ledger.list_runs(TENANT, RunFilter(origin=origin), LAST_ID, 10)
+        return [run.origin for run in page.items]
+
+    assert found("backfill:a") == found("backfill:a:at_once=3") == ["backfill:a:at_once=3"]
+    assert found("backfill:") == found("now:x") == []

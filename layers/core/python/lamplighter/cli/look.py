@@ -62,6 +62,8 @@ def runs(session: Session, job: str | None, *, every: bool, **query: Any) -> Non
         if query[name] is not None:
             query[name] = as_rfc3339(query[name], None)
     page = _pages(session, "/runs", "runs", {"job_id": job, **query}, every=every)
+    if job and not page["runs"]:
+        session.api.get(f"/jobs/{job}")  # says so, where there is no such job
     if session.json:
         say_json(page)
     elif page["runs"]:

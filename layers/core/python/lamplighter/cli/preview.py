@@ -25,11 +25,11 @@ from lamplighter.cli.values import Instant, read_body
 @click.option("--count", type=click.IntRange(1, 1000), help="How many; 10.")
 @asks
 def preview(session: Session, file: str | None, **given: Any) -> None:
-    r"""Show when a schedule would fire, and what changes of the clock do to it.
+    """Show when a schedule would fire, and what changes of the clock do to it.
 
     \b
       lamplighter preview --cron '30 2 * * *' --timezone Europe/Berlin --after 2026-03-28T00:00Z
-    """
+    """  # noqa: D301 - click's own mark, which keeps lines apart, is that character
     body = read_body(file)
     if not isinstance(body, dict):
         raise click.BadParameter(f"{file} holds no object", param_hint="--file")

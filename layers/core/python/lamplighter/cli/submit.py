@@ -31,13 +31,13 @@ from lamplighter.cli.waiting import wait_for
 def submit(
     session: Session, file: str | None, key: str | None, *, wait: bool, **given: Any
 ) -> None:
-    r"""Submit a job.
+    """Submit a job.
 
     \b
       lamplighter submit --name hello --command 'echo hi' --wait
       lamplighter submit --name nightly --cron '0 2 * * *' --timezone Europe/Berlin
       lamplighter submit --name later --python builtin.echo --payload '{"a": 1}' --in 5m
-    """
+    """  # noqa: D301 - click's own mark, which keeps lines apart, is that character
     body, said = read_body(file), body_of(given)
     path = _path_for(body)
     if said and path != "/jobs":

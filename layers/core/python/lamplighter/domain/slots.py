@@ -97,6 +97,11 @@ def backfill_origin(backfill_id: str, at_once: int) -> str:
     return f"{_BACKFILL}{backfill_id}{_BUDGET}{at_once}"
 
 
+def is_of(asked: str, origin: str) -> bool:
+    """Whether a run is of the origin that was asked for; a backfill goes by its id alone, too."""
+    return origin == asked or (is_backfill(asked) and origin.startswith(f"{asked}{_BUDGET}"))
+
+
 def is_backfill(origin: str) -> bool:
     """Its runs have a lane of their own: they overlap as its budget says, not as their job does."""
     return origin.startswith(_BACKFILL)

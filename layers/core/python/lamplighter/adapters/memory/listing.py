@@ -13,6 +13,7 @@ from lamplighter.adapters.memory.ledger import MemoryLedger
 from lamplighter.adapters.memory.transaction import Transactional
 from lamplighter.domain.job import DEFAULT_POOL, Job
 from lamplighter.domain.run import Run
+from lamplighter.domain.slots import is_of
 from lamplighter.ports.ledger_queries import (
     LONGEST_PAGE,
     SCANNED_AT_MOST,
@@ -114,7 +115,7 @@ def _wants_run(where: RunFilter, run: Run, now: datetime) -> bool:
         (where.state, run.state),
         (where.due, run.due_at <= now),
         (where.pool, run.pool),
-        (where.origin, run.origin),
+        (where.origin, where.origin if is_of(where.origin or "", run.origin) else None),
     )
 
 

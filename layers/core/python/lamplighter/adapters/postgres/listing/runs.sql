@@ -7,7 +7,10 @@ WITH scanned AS (
            AND (%(due)s::boolean IS NULL OR %(due)s = (
                 fire_of(r.run_id) + r.delay_ms * interval '1 ms' <= clock_timestamp()))
            AND (%(pool)s::text IS NULL OR r.pool = %(pool)s)
-           AND (%(origin)s::text IS NULL OR r.origin = %(origin)s) AS wanted
+           AND (%(origin)s::text IS NULL OR r.origin = %(origin)s
+                -- A backfill goes by its id alone, too.
+                OR (starts_with(%(origin)s, 'backfill:')
+                    AND starts_with(r.origin, %(origin)s || ':at_once='))) AS wanted
     FROM job_runs AS r
     WHERE r.tenant = %(tenant)s AND r.run_id >= %(first)s AND r.run_id < %(before)s
       AND (%(job_id)s::uuid IS NULL OR r.job_id = %(job_id)s)
