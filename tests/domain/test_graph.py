@@ -110,17 +110,30 @@ def test_the_same_edges_give_the_same_order() -> None:
     ("new", "known", "message"),
     [
         ({"a": ["a"]}, {}, "a waits for itself; take it out of its own upstreams"),
-        ({"a": ["b", "b"]}, {"b": []}, "a names b twice; name each upstream once"),
-        ({"a": ["b"]}, {}, "a waits for unknown b; submit upstreams first or together"),
+        ({"a": ["b", "b"]}, {"b": []}, "b is named twice; name each upstream once"),
         ({"a": ["b"], "b": ["a"]}, {}, f"a → b → a {CYCLE}"),
         ({"a": ["c"]}, {"a": [], "b": ["a"], "c": ["b"]}, f"a → c → b → a {CYCLE}"),
     ],
-    ids=["itself", "twice", "unknown", "among the new", "through the known"],
+    ids=["itself", "twice", "among the new", "through the known"],
 )
 def test_a_refusal_names_who_and_what_to_do(new: Graph, known: Graph, message: str) -> None:
     with pytest.raises(InvalidGraph) as refused:
         check_graph(new, known)
     assert (refused.value.field, refused.value.fix) == ("after", message)
+
+
+def test_an_unknown_upstream_is_named_by_its_place() -> None:
+    with pytest.raises(InvalidGraph) as refused:
+        check_graph({"a": ["b", "c"]}, {"b": []})
+    wrong = "unknown c; submit upstreams first or together"
+    assert (refused.value.field, refused.value.fix) == ("after[1]", wrong)
+
+
+def test_an_upstream_that_is_over_is_not_called_unknown() -> None:
+    with pytest.raises(InvalidGraph) as refused:
+        check_graph({"a": ["b", "c"]}, {"b": []}, {"c": "CANCELLED"})
+    wrong = "job c is CANCELLED and runs no more; wait for another"
+    assert (refused.value.field, refused.value.fix) == ("after[1]", wrong)
 
 
 def test_an_edit_replaces_the_old_upstreams() -> None:

@@ -64,8 +64,9 @@ def test_a_cancelled_upstream_is_refused(play: Play) -> None:
     upstream = one_off(play.at(60))
     play.submit(upstream)
     play.ledger.cancel_job(TENANT, upstream.job.job_id)
-    with pytest.raises(InvalidGraph):
+    with pytest.raises(InvalidGraph, match=f"{upstream.job.job_id} is CANCELLED") as refused:
         play.submit(following(upstream))
+    assert refused.value.field == "after[0]"
 
 
 def test_a_cancelled_upstream_is_refused_though_others_wait_for_it(play: Play) -> None:
@@ -73,7 +74,7 @@ def test_a_cancelled_upstream_is_refused_though_others_wait_for_it(play: Play) -
     waiting = following(upstream)
     play.submit(upstream, waiting)
     play.ledger.cancel_job(TENANT, upstream.job.job_id)
-    with pytest.raises(InvalidGraph):
+    with pytest.raises(InvalidGraph, match="is CANCELLED"):
         play.submit(following(upstream, waiting))
 
 

@@ -15,33 +15,44 @@ Node = TypeVar("Node", bound=Hashable)
 _NAMES_SHOWN = 5
 
 
-def check_graph(new: Mapping[Node, Sequence[Node]], known: Mapping[Node, Collection[Node]]) -> None:
+def check_graph(
+    new: Mapping[Node, Sequence[Node]],
+    known: Mapping[Node, Collection[Node]],
+    over: Mapping[Node, str] | None = None,
+) -> None:
     """Refuse new edges that name a job twice, itself or nobody, or that close a cycle.
 
     `known` holds the jobs that exist with their upstreams, or as many of them as can be reached
     from `new`. A job in both is being edited, and its new upstreams count. Only what `new`
-    reaches is searched for cycles, since every cycle that `new` closes leads through it.
+    reaches is searched for cycles, since every cycle that `new` closes leads through it. `over`
+    says what has become of those that exist and that nobody can wait for any more.
     """
     merged: dict[Node, Collection[Node]] = {**known, **new}
     for job, upstreams in new.items():
-        _check_upstreams(job, upstreams, merged)
+        _check_upstreams(job, upstreams, merged, over or {})
     reached = [*new, *upstream(merged, new)]
     cycle = find_cycle({job: merged.get(job, ()) for job in reached})
     if cycle:
         raise _closed(cycle)
 
 
-def _check_upstreams(job: Node, upstreams: Sequence[Node], exists: Collection[Node]) -> None:
+def _check_upstreams(
+    job: Node, upstreams: Sequence[Node], exists: Collection[Node], over: Mapping[Node, str]
+) -> None:
     if job in upstreams:
         raise InvalidGraph("after", f"{job} waits for itself; take it out of its own upstreams")
     twice = [node for node, times in Counter(upstreams).items() if times > 1]
     if twice:
-        raise InvalidGraph("after", f"{job} names {_some(twice)} twice; name each upstream once")
+        raise InvalidGraph("after", f"{_some(twice)} is named twice; name each upstream once")
+    for place, node in enumerate(upstreams):
+        if node not in exists and node in over:
+            wrong = f"job {node} is {over[node]} and runs no more; wait for another"
+            raise InvalidGraph(f"after[{place}]", wrong)
     unknown = [node for node in upstreams if node not in exists]
     if unknown:
-        raise InvalidGraph(
-            "after", f"{job} waits for unknown {_some(unknown)}; submit upstreams first or together"
-        )
+        # Not who waits for them: a job that is refused has an id that nobody was told.
+        wrong = f"unknown {_some(unknown)}; submit upstreams first or together"
+        raise InvalidGraph(f"after[{upstreams.index(unknown[0])}]", wrong)
 
 
 def topological_order(edges: Mapping[Node, Iterable[Node]]) -> list[Node]:

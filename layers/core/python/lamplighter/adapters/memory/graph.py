@@ -22,7 +22,14 @@ def settle(books: Books, new: Mapping[UUID, Job]) -> list[Job]:
 
 def _check_edges(books: Books, tenant: str, new: Mapping[UUID, Job]) -> None:
     edges = {job_id: upstream_ids(job) for job_id, job in new.items()}
-    check_graph(edges, _known_above(books, tenant, [up for ups in edges.values() for up in ups]))
+    roots = [up for ups in edges.values() for up in ups]
+    check_graph(edges, _known_above(books, tenant, roots), _over(books, tenant, roots))
+
+
+def _over(books: Books, tenant: str, roots: Iterable[UUID]) -> dict[UUID, str]:
+    found = [books.jobs[root] for root in roots if root in books.jobs]
+    own = [job for job in found if job.tenant == tenant]
+    return {job.job_id: job.status.name for job in own if not _is_live(job, tenant)}
 
 
 def _known_above(books: Books, tenant: str, roots: Iterable[UUID]) -> dict[UUID, list[UUID]]:

@@ -62,7 +62,9 @@ class Graph:
         alive = {job_id: job for job_id, job in known.items() if job.status < JobStatus.CANCELLED}
         # One that was cancelled may be known as somebody else's upstream: it is nobody's any more.
         edges = self._edges_above(alive)
-        check_graph(new, {up: edges[up] for up in edges if up in alive or up not in outside})
+        reachable = {up: edges[up] for up in edges if up in alive or up not in outside}
+        over = {job_id: known[job_id].status.name for job_id in known.keys() - alive.keys()}
+        check_graph(new, reachable, over)
         resolved = dict(alive)
         for job in in_order(jobs):
             resolved[job.job_id] = follow(job, [resolved[up] for up in upstream_ids(job)])
