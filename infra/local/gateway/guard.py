@@ -37,7 +37,7 @@ class HeadersTooLarge(LamplighterError):
     """Path and headers are longer than any client of ours makes them."""
 
 
-_STATUS_OF: Final[Mapping[type[LamplighterError], HTTPStatus]] = {
+STATUS_OF: Final[Mapping[type[LamplighterError], HTTPStatus]] = {
     ForeignHost: HTTPStatus.FORBIDDEN,
     ForeignOrigin: HTTPStatus.FORBIDDEN,
     HeadersTooLarge: HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
@@ -45,7 +45,7 @@ _STATUS_OF: Final[Mapping[type[LamplighterError], HTTPStatus]] = {
 
 
 def status_of_refusal(refusal: LamplighterError) -> HTTPStatus:
-    known = _STATUS_OF.get(type(refusal)) or status_of(refusal)
+    known = STATUS_OF.get(type(refusal)) or status_of(refusal)
     return known or HTTPStatus.INTERNAL_SERVER_ERROR
 
 

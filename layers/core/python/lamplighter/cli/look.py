@@ -34,7 +34,7 @@ def _paged(command: F) -> F:
 @_paged
 @asks
 def list_jobs(session: Session, *, every: bool, **query: Any) -> None:
-    """List jobs, newest first."""
+    """List jobs, newest first but for those with a key."""
     page = _pages(session, "/jobs", "jobs", query, every=every)
     if session.json:
         say_json(page)

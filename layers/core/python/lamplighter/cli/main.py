@@ -24,7 +24,7 @@ OWN: Final = {
     "cancel": Own("change:cancel", "Cancel a job and all of its runs, or one run."),
     "explain": Own("look:explain", _EXPLAIN),
     "keys": Own("keys:keys", "Make, list and revoke the API's keys."),
-    "list": Own("look:list_jobs", "List jobs, newest first."),
+    "list": Own("look:list_jobs", "List jobs, newest first but for those with a key."),
     "logs": Own("logs:logs", "Print what a run printed; of a job, its latest run."),
     "pause": Own("change:pause", "Skip a job's fires until it is resumed."),
     "preview": Own(
