@@ -36,7 +36,7 @@ def _two_letters(url: str, data: Path) -> Iterator[StreamsBus]:
     bus.close()
 
 
-def _type(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+def _type(folder: Path, *words: str, exits: int = 0) -> "subprocess.CompletedProcess[str]":
     """In a process of its own: it takes over the settings of the stack."""
     program = [sys.executable, "-c", "from lamplighter.cli.main import main; main()", "redrive"]
     rest = {name: value for name, value in os.environ.items() if "LAMPLIGHTER" not in name}
@@ -44,7 +44,7 @@ def _type(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     done = subprocess.run(
         [*program, *words], env=rest, capture_output=True, encoding="utf-8", check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == exits, done.stderr
     return done
 
 
@@ -67,3 +67,13 @@ def test_letters_are_listed_then_returned_and_then_there_are_none(
     assert rest.stderr == "1 returned\n"
     assert "There are no dead letters." in _type(tmp_path, "--dry-run").stderr
     assert sum(bus.lags("anyone", [WORKER_EVENTS.name]).values()) == 1
+
+
+def test_a_topic_that_is_none_is_refused_with_those_that_are(tmp_path: Path) -> None:
+    state = {"url": "http://127.0.0.1:1", "services": []}
+    (tmp_path / "stack.json").write_text(json.dumps(state), encoding="utf-8")
+
+    refused = _type(tmp_path, "--topic", "job-event", exits=2).stderr
+
+    assert "there is no topic 'job-event'; there are job-events, worker-events" in refused
+    assert "job-runs.p1" in refused

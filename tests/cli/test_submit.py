@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from lamplighter.cli.waiting import Pace
 from lamplighter.domain.run import Outcome, Verdict
 from tests.cli.conftest import Cli
 from tests.cli.serving import SILENCE, Served
@@ -201,3 +202,18 @@ def test_wait_ends_when_the_job_is_cancelled_before_its_first_run(cli: Cli, worl
 
     assert "nothing to wait for" in done.stderr
     assert "cancelled" in done.stderr
+
+
+def test_ctrl_c_says_that_the_job_goes_on(
+    cli: Cli, world: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: Pace) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Pace, "rest", interrupt)
+
+    told = cli("submit", "--name", "long", "--wait", exits=1).stderr
+
+    [job] = world.call("GET", "/jobs").body["jobs"]
+    assert job["status"] == "SCHEDULED"
+    assert f"The job goes on. To look: lamplighter show {job['job_id']}" in told

@@ -88,6 +88,11 @@ def test_a_bad_body_is_refused_in_one_shape(
     assert world.hinted == []
 
 
+def test_what_is_no_json_is_said_once(call: Client) -> None:
+    message = call("POST", "/jobs", '{"name": NaN}').error["message"]
+    assert message == "The body is not JSON: invalid character (byte 9)."
+
+
 def test_an_unknown_field_suggests_the_nearest(call: Client) -> None:
     hint = call("POST", "/jobs", {**JOB, "cron_expresion": "* * * * *"}).error["hint"]
     assert hint == "Did you mean cron_expression?"

@@ -49,6 +49,7 @@ def _told(topic: str | None, limit: int | None, *, list_only: bool) -> Iterator[
     from lamplighter import wiring
     from lamplighter.stages import redrive as stage
 
+    _check_topic(topic)
     bus: Bus = wiring.bus()
     if list_only:
         for letter in stage.dead_letters(bus, topic, limit):
@@ -56,6 +57,18 @@ def _told(topic: str | None, limit: int | None, *, list_only: bool) -> Iterator[
         return
     for done in stage.redrive(bus, topic, limit):
         yield _line(done.letter, done.fate.value)
+
+
+def _check_topic(topic: str | None) -> None:
+    """A misspelt one would find nothing, which looks like good news."""
+    from lamplighter import wiring
+    from lamplighter.contracts.topics import all_topics
+
+    known = [each.name for each in all_topics(wiring.settings().windows())]
+    # A pool that is gone may have left letters behind.
+    if topic is not None and topic not in known and not topic.startswith("job-runs."):
+        said = f"there is no topic {topic!r}; there are {', '.join(known)}"
+        raise click.BadParameter(said, param_hint="--topic")
 
 
 def _line(letter: "DeadLetter", fate: str) -> dict[str, Any]:

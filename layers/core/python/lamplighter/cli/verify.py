@@ -37,10 +37,19 @@ class Moment(click.ParamType[datetime | timedelta]):
         try:
             instant = datetime.fromisoformat(str(value).upper())
         except ValueError:
-            return timedelta(seconds=Duration().convert(value, param, ctx))
+            return self._ago(value, param, ctx)
         if instant.tzinfo is None:
             self.fail(f"{value!r} has no offset; add one, or Z", param, ctx)
         return instant.astimezone(UTC)
+
+    def _ago(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> timedelta:
+        try:
+            return timedelta(seconds=Duration().convert(value, param, ctx))
+        except click.BadParameter:
+            hint = "write 2030-01-31T09:30:00Z, or how long ago, as 90s, 5m, 1h30m"
+            self.fail(f"{value!r} is neither a time nor a duration; {hint}", param, ctx)
 
 
 class Asked(msgspec.Struct, frozen=True):

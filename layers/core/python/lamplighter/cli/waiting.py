@@ -52,7 +52,11 @@ def has_ended(status: str) -> bool:
 
 def wait_for(session: Session, job_ids: list[str], *, deferred: bool = False) -> None:
     """The first fire of each, to its end. Exit code 0 only when all of them succeeded."""
-    runs = [run for job_id in job_ids for run in _ended_runs(session, job_id, deferred=deferred)]
+    try:
+        runs = [run for each in job_ids for run in _ended_runs(session, each, deferred=deferred)]
+    except KeyboardInterrupt:
+        _tell_that_it_goes_on(job_ids)
+        raise
     if session.json:
         say_json(runs)
     else:
@@ -60,6 +64,14 @@ def wait_for(session: Session, job_ids: list[str], *, deferred: bool = False) ->
             _tell(run)
     if any(run["status"] != "SUCCESS" for run in runs):
         raise click.exceptions.Exit(REFUSED)
+
+
+def _tell_that_it_goes_on(job_ids: list[str]) -> None:
+    """Ctrl-C ends the waiting only. On standard error, also for programs: it is no answer."""
+    last = plain(job_ids[-1])
+    goes = "The job goes" if len(job_ids) == 1 else "The jobs go"
+    say(f"\n{goes} on. To look: lamplighter show {last}, or logs {last} --follow.", err=True)
+    say(f"To end it: lamplighter cancel {last}", err=True)
 
 
 def _ended_runs(session: Session, job_id: str, *, deferred: bool) -> list[dict[str, Any]]:

@@ -53,7 +53,8 @@ def decode(data: bytes, kind: type[T]) -> T:
     except UnicodeDecodeError:
         raise MalformedRequest("The body is not UTF-8. Send JSON in UTF-8.") from None
     except msgspec.DecodeError as error:
-        raise MalformedRequest(f"The body is not JSON: {_lowered(str(error))}.") from None
+        why = _lowered(str(error).removeprefix("JSON is malformed: "))
+        raise MalformedRequest(f"The body is not JSON: {why}.") from None
     except RecursionError:
         most = f"give {DEEPEST} levels at most"
         raise MalformedRequest(f"The body is nested too deeply; {most}.") from None
