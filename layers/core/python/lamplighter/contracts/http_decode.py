@@ -10,6 +10,7 @@ import msgspec
 
 from lamplighter.contracts.http_checks import DEEPEST
 from lamplighter.contracts.http_errors import InvalidParameter, MalformedRequest
+from lamplighter.contracts.http_words import lowered, worded
 from lamplighter.contracts.jobs import (
     BackfillBody,
     BatchBody,
@@ -33,6 +34,7 @@ _DECODERS: Final = {each: msgspec.json.Decoder(each) for each in _BODIES}
 _PLACE: Final = re.compile(r"^(?P<rule>.*?)(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?$", re.DOTALL)
 _UNKNOWN: Final = re.compile(r"unknown field `(?P<name>.*)`$", re.DOTALL)
 _MISSING: Final = re.compile(r"missing required field `(?P<name>.*)`$", re.DOTALL)
+_INDEX: Final = re.compile(r"\[[^]]*\]")
 _SHOWN_CHARACTERS: Final = 100
 
 
@@ -53,7 +55,7 @@ def decode(data: bytes, kind: type[T]) -> T:
     except UnicodeDecodeError:
         raise MalformedRequest("The body is not UTF-8. Send JSON in UTF-8.") from None
     except msgspec.DecodeError as error:
-        why = _lowered(str(error).removeprefix("JSON is malformed: "))
+        why = lowered(str(error).removeprefix("JSON is malformed: "))
         raise MalformedRequest(f"The body is not JSON: {why}.") from None
     except RecursionError:
         most = f"give {DEEPEST} levels at most"
@@ -85,8 +87,8 @@ def explained(problem: str, kind: type) -> InvalidBody:
         return _no_such_field(path, unknown["name"], kind)
     if missing := _MISSING.search(rule):
         return InvalidBody(_joined(path, missing["name"]), "give it; it is required")
-    hint = _choices(path, kind)
-    return InvalidBody(path or "body", _lowered(rule), hint)
+    parts = _parts_at(path, kind)
+    return InvalidBody(path or "body", worded(rule, parts), _choices(parts))
 
 
 def _no_such_field(path: str, name: str, kind: type) -> InvalidBody:
@@ -102,20 +104,15 @@ def _joined(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _lowered(text: str) -> str:
-    return text[:1].lower() + text[1:]
-
-
-def _choices(path: str, kind: type) -> str | None:
-    """The words that an enum allows, where the path leads to one."""
-    *above, last = path.split(".")
-    for struct in _structs_at(".".join(above), kind):
-        types = msgspec.structs.fields(struct)
-        found = (field.type for field in types if field.encode_name == last)
-        words = [each.value for part in _parts(found) if _is_enum(part) for each in part]
-        if words:
-            return f"Choose one of: {', '.join(map(str, words))}."
-    return None
+def _choices(parts: Iterable[Any]) -> str | None:
+    """The words that an enum or a Literal allows, where a type is made of one."""
+    words: list[str] = []
+    for part in parts:
+        if isinstance(part, str):
+            words.append(part)
+        elif _is_enum(part):
+            words += [str(each.value) for each in part]
+    return f"Choose one of: {', '.join(words)}." if words else None
 
 
 def _is_enum(part: Any) -> bool:
@@ -130,10 +127,22 @@ def _fields_at(path: str, kind: type) -> list[str]:
     ]
 
 
+def _parts_at(path: str, kind: type) -> list[Any]:
+    """What the field at the end of a path is made of."""
+    *above, last = _INDEX.sub("", path).split(".")
+    types = [
+        field.type
+        for struct in _structs_at(".".join(above), kind)
+        for field in msgspec.structs.fields(struct)
+        if field.encode_name == last
+    ]
+    return _parts(types)
+
+
 def _structs_at(path: str, kind: type) -> list[Any]:
     """The structs that a path like `jobs[3].dst` may lead to."""
     here: list[Any] = [kind]
-    for step in re.sub(r"\[[^]]*\]", "", path).split(".") if path else ():
+    for step in _INDEX.sub("", path).split(".") if path else ():
         types = [
             field.type
             for struct in here
@@ -151,5 +160,5 @@ def _parts(types: Iterable[Any]) -> list[Any]:
     while ahead:
         part = ahead.pop()
         found.append(part)
-        ahead.extend(get_args(part))
+        ahead.extend(reversed(get_args(part)))
     return found
