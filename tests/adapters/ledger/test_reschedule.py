@@ -152,9 +152,10 @@ def test_nobody_changes_an_unknown_job_or_another_tenants(play: Play) -> None:
 
 
 def test_a_first_fire_that_is_late_wakes_at_once(play: Play) -> None:
-    submission = hourly(play.at(600))
+    """Of a one-off: a recurring job goes on with the next."""
+    submission, late = one_off(play.at(600)), one_off(play.at(-30))
     play.submit(submission)
-    reschedule(play, submission, play.at(-30))
+    reschedule(play, submission, late.first_fire, schedule=late.job.schedule)
     assert play.only_run(submission).wake_at is not None
 
 
@@ -175,7 +176,7 @@ def test_fires_of_the_old_schedule_that_nobody_planned_in_time_are_told_of(play:
     submission = hourly(play.at(-3 * 3600 - 1))
     play.submit(submission)
 
-    reschedule(play, submission, play.at(600), priority=1)
+    reschedule(play, submission, play.at(600), schedule=hourly(play.at(600)).job.schedule)
 
     runs = sorted(play.runs(submission), key=lambda run: run.run_id)
     assert [run.state for run in runs] == [

@@ -187,7 +187,8 @@ class Tour:
         assert start
         dependent = after(job, tenant=TENANT)
         self.ledger.submit([Submission(dependent)])
-        missed = Missed(start + MINUTE, start + MINUTE, 1, SkipReason.MISSED_WINDOW)
+        # The first of the two has a run: the row begins after it.
+        missed = Missed(start, start + MINUTE, 2, SkipReason.MISSED_WINDOW)
         fires = (start + 2 * MINUTE,)
         step = Planned(job, start + MINUTE, 1, fires, (missed,), start + 3 * MINUTE)
         self.ledger.plan(self.lease, [step])

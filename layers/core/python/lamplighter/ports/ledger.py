@@ -213,6 +213,7 @@ class Changes(Protocol):
     ) -> Job:
         """Replace a job's definition: its future runs go, the new first run comes; due ones stay.
 
+        A recurring job stands ahead of the ledger's now, even where the fires given do not.
         VersionConflict when the job has changed since; JobEnded when it was cancelled.
         """
 

@@ -11,10 +11,12 @@ from lamplighter.domain.run import Run, new_runs
 def place_first_fire(
     books: Books, job: Job, first_fire: datetime | None, next_fire: datetime | None
 ) -> list[Run]:
-    if first_fire is None or not is_ready(books, first_fire):
+    if first_fire is not None and not is_ready(books, first_fire):
         stand_at(books, job, first_fire)
         return []
     stand_at(books, job, next_fire)
+    if first_fire is None:
+        return []
     return write_down(books, new_runs(job, first_fire, blocked=bool(job.after)))
 
 

@@ -23,6 +23,7 @@ from lamplighter.domain.dependents import follow, upstream_ids
 from lamplighter.domain.errors import InvalidJob, JobEnded, VersionConflict
 from lamplighter.domain.ids import BY_SCHEDULE
 from lamplighter.domain.job import Job, JobStatus
+from lamplighter.domain.lag import Ahead, Edit
 from lamplighter.domain.policy import ScheduleType
 from lamplighter.domain.run import Run
 from lamplighter.domain.states import RunState
@@ -45,9 +46,11 @@ class MemoryReschedule(Transactional):
             after = _succeed(before, job, books.now)
             after = _in_graph(books, before, after)
             _check_dependents(books, before, after)
-            settle_past(books, before)
+            past = settle_past(books, before)
+            edit = Edit(before.schedule, after.schedule, past, Ahead(first_fire, next_fire))
+            ahead = edit.ahead(books.now, books.calendars_of(after.tenant))
             keep(books, after)
-            _replace_future(books, after, first_fire, next_fire)
+            _replace_future(books, after, ahead)
             return after
 
 
@@ -96,15 +99,13 @@ def _present(books: Books, edited: Job, job_id: UUID) -> Job:
     return edited if job_id == edited.job_id else books.jobs[job_id]
 
 
-def _replace_future(
-    books: Books, job: Job, first_fire: datetime | None, next_fire: datetime | None
-) -> None:
+def _replace_future(books: Books, job: Job, ahead: Ahead) -> None:
     for run in books.runs_of_job(job.job_id):
         if _is_to_come(run, books.now):
             remove(books, run)
     below = followers(books, [job.job_id])
     following = [job] if job.schedule.schedule_type is ScheduleType.AFTER else []
-    place_first_fire(books, job, first_fire, next_fire)
+    place_first_fire(books, job, ahead.first_fire, ahead.next_fire)
     drop_orphans(books, [*following, *below])
     blocked = block(books, [*following, *below])
     # What is due stays, and may wait for somebody else by now, or for nobody.

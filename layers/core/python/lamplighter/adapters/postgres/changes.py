@@ -8,12 +8,14 @@ import msgspec
 from psycopg import Cursor
 from psycopg.types.json import Jsonb
 
+from lamplighter.adapters.postgres.calendars import calendars_of
 from lamplighter.adapters.postgres.codec import jobs_to_columns, row_to_job
 from lamplighter.adapters.postgres.database import Database, Row
 from lamplighter.adapters.postgres.dependents import tell_dependents
 from lamplighter.adapters.postgres.futures import (
     forget_future,
     forget_own_future,
+    hold_schedule,
     open_runs,
     settle_past,
     write_first_runs,
@@ -25,6 +27,7 @@ from lamplighter.domain import transitions
 from lamplighter.domain.dependents import follow, upstream_ids
 from lamplighter.domain.errors import InvalidJob, JobEnded, JobNotFound, VersionConflict
 from lamplighter.domain.job import Job, JobStatus
+from lamplighter.domain.lag import Ahead, Edit
 from lamplighter.domain.run import Recorded, Run, Settled, stands
 from lamplighter.domain.slots import slot_keys
 from lamplighter.domain.states import RunState
@@ -62,7 +65,7 @@ class PostgresChanges:
         first_fire: datetime | None,
         next_fire: datetime | None,
     ) -> Job:
-        change = _Change(job, expected_version, first_fire, next_fire)
+        change = _Change(job, expected_version, Ahead(first_fire, next_fire))
         try:
             return self._db.run(change.alone)
         except _HasEdges:
@@ -76,8 +79,7 @@ class _HasEdges(Exception):
 class _Change(msgspec.Struct, frozen=True):
     job: Job
     expected_version: int
-    first_fire: datetime | None
-    next_fire: datetime | None
+    given: Ahead
 
     def alone(self, cursor: Cursor[Row]) -> Job:
         """Of a job without edges, as most are: beside any other such change."""
@@ -102,10 +104,13 @@ class _Change(msgspec.Struct, frozen=True):
 
     def _write(self, cursor: Cursor[Row], before: Job) -> Job:
         after = _admit_change(cursor, before, self.job)
-        settle_past(cursor, before)
+        held = hold_schedule(cursor, before.job_id)
+        past = settle_past(cursor, before, held)
+        edit = Edit(before.schedule, after.schedule, past, self.given)
+        ahead = edit.ahead(held.now, calendars_of(cursor, after))
         _replace(cursor, before, after)
-        forget_future(cursor, after.job_id)
-        write_first_runs(cursor, after, self.first_fire, self.next_fire, before.version + 1)
+        forget_future(cursor, after.job_id, held.now)
+        write_first_runs(cursor, after, ahead, before.version + 1)
         _rekey(cursor, before, after)
         return _lock(cursor, after.tenant, after.job_id)
 
@@ -144,7 +149,7 @@ def _set(cursor: Cursor[Row], tenant: str, job_id: UUID, status: JobStatus) -> J
         raise JobEnded(JobEnded.__doc__)
     if before.status is status:
         return before
-    past = settle_past(cursor, before)
+    past = settle_past(cursor, before, hold_schedule(cursor, job_id))
     _archive(cursor, before)
     cursor.execute(_SQL["set_status"], {"job_id": job_id, "status": int(status)})
     params = {"job_id": job_id, "version": before.version + 1}
@@ -162,9 +167,10 @@ def _cancel_job(cursor: Cursor[Row], tenant: str, job_id: UUID) -> Job:
     before = _lock(cursor, tenant, job_id)
     if before.status >= JobStatus.CANCELLED:
         return before
-    settle_past(cursor, before)
+    held = hold_schedule(cursor, job_id)
+    settle_past(cursor, before, held)
     _archive(cursor, before)
-    forget_own_future(cursor, job_id)
+    forget_own_future(cursor, job_id, held.now)
     left = open_runs(cursor, [job_id])
     locked = LockedRuns(cursor, left)
     for run_id in left:

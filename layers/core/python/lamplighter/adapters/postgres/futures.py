@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import msgspec
 from psycopg import Cursor
 
 from lamplighter.adapters.postgres.arrays import uuids
@@ -20,7 +21,7 @@ from lamplighter.adapters.postgres.submit import insert_runs
 from lamplighter.domain.dependents import runs_of_dependents, upstream_ids
 from lamplighter.domain.ids import BY_SCHEDULE, first_run_id
 from lamplighter.domain.job import Job
-from lamplighter.domain.lag import lag_of
+from lamplighter.domain.lag import Ahead, lag_of
 from lamplighter.domain.policy import ScheduleType
 from lamplighter.domain.run import NewRun, Run, new_runs
 from lamplighter.domain.schedule import Settlement
@@ -33,16 +34,31 @@ _OPEN_SINCE = timedelta(days=8)
 _FIRST = UUID(int=0)
 
 
-def settle_past(cursor: Cursor[Row], job: Job) -> Settlement | None:
+class Held(msgspec.Struct, frozen=True):
+    """A schedule that nobody moves while this transaction lasts, and the moment it was held.
+
+    Up to then fires are past, from then on ahead; a second look at the clock would leave those
+    between the two to nobody.
+    """
+
+    stands: datetime | None
+    now: datetime
+
+
+def hold_schedule(cursor: Cursor[Row], job_id: UUID) -> Held:
+    rows = cursor.execute(_SQL["hold_schedule"], {"job_id": job_id}).fetchall()
+    now: datetime = cursor.execute("SELECT clock_timestamp()").fetchall()[0][0]
+    return Held(rows[0][0] if rows else None, now)
+
+
+def settle_past(cursor: Cursor[Row], job: Job, held: Held) -> Settlement | None:
     """Tell of the fires that nobody planned in time, before the schedule changes that had them.
 
     None: there were none.
     """
-    rows = cursor.execute(_SQL["overdue_schedule"], {"job_id": job.job_id}).fetchall()
-    if not rows:
+    if held.stands is None or held.stands > held.now:
         return None
-    [(next_fire_at, now)] = rows
-    lag = lag_of(job, next_fire_at, now, calendars_of(cursor, job))
+    lag = lag_of(job, held.stands, held.now, calendars_of(cursor, job))
     past = lag.settled
     ensure_days(cursor, {*past.run, *(gap.from_fire for gap in past.missed)})
     runs = [run for fire in past.run for run in new_runs(job, fire, blocked=bool(job.after))]
@@ -55,13 +71,12 @@ def settle_past(cursor: Cursor[Row], job: Job) -> Settlement | None:
     return past
 
 
-def forget_future(cursor: Cursor[Row], job_id: UUID) -> None:
+def forget_future(cursor: Cursor[Row], job_id: UUID, now: datetime) -> None:
     """Remove the schedule and the runs ahead, the job's own and those it gave to others."""
     cursor.execute(_SQL["delete_schedule"], {"job_id": job_id})
     below = [job.job_id for job in Graph(cursor).dependents_below([job_id])]
-    now: datetime = cursor.execute("SELECT clock_timestamp()").fetchall()[0][0]
     locked = LockedRuns(cursor, open_runs(cursor, [job_id, *below], first_run_id(now)))
-    _delete(cursor, [run for run in locked.runs.values() if _may_go(run, locked.now)], locked)
+    _delete(cursor, [run for run in locked.runs.values() if _may_go(run, now)], locked)
 
 
 def open_runs(cursor: Cursor[Row], job_ids: Iterable[UUID], since: UUID = _FIRST) -> list[UUID]:
@@ -70,19 +85,18 @@ def open_runs(cursor: Cursor[Row], job_ids: Iterable[UUID], since: UUID = _FIRST
     return [row[0] for row in cursor.execute(_SQL["open_runs"], params, binary=True)]
 
 
-def forget_own_future(cursor: Cursor[Row], job_id: UUID) -> None:
+def forget_own_future(cursor: Cursor[Row], job_id: UUID, now: datetime) -> None:
     """Remove the schedule and the job's runs ahead, but for those that others wait for.
 
     They stay, to be cancelled: whoever waits must learn that they will not come.
     """
     cursor.execute(_SQL["delete_schedule"], {"job_id": job_id})
-    now: datetime = cursor.execute("SELECT clock_timestamp()").fetchall()[0][0]
     ahead = open_runs(cursor, [job_id], first_run_id(now))
     params = {"job_id": job_id, "since": first_run_id(now)}
     params["open_since"] = first_run_id(now - _OPEN_SINCE)
     awaited = {row[0] for row in cursor.execute(_SQL["awaited_runs"], params, binary=True)}
     locked = LockedRuns(cursor, ahead)
-    going = [run for run in locked.runs.values() if _may_go(run, locked.now)]
+    going = [run for run in locked.runs.values() if _may_go(run, now)]
     _delete(cursor, [run for run in going if run.run_id not in awaited], locked)
 
 
@@ -101,19 +115,14 @@ def _delete(cursor: Cursor[Row], runs: Sequence[Run], locked: LockedRuns) -> Non
     locked.hand_on(left)
 
 
-def write_first_runs(
-    cursor: Cursor[Row],
-    job: Job,
-    first_fire: datetime | None,
-    next_fire: datetime | None,
-    version: int,
-) -> None:
+def write_first_runs(cursor: Cursor[Row], job: Job, ahead: Ahead, version: int) -> None:
     """What a submission would have written for this job: its first runs, or its place in line."""
     ready_from, ready_to = cursor.execute(_SQL["ready_days"]).fetchall()[0]
-    inside = first_fire is not None and ready_from <= first_fire < ready_to
-    if first_fire is not None and inside:
+    first_fire, next_fire_at = ahead.first_fire, ahead.next_fire
+    if first_fire is not None and ready_from <= first_fire < ready_to:
         insert_runs(cursor, new_runs(job, first_fire, blocked=bool(job.after)))
-    next_fire_at = next_fire if inside else first_fire
+    elif first_fire is not None:
+        next_fire_at = first_fire
     if next_fire_at is not None:
         params = {"job_id": job.job_id, "tenant": job.tenant, "version": version}
         cursor.execute(_SQL["insert_schedule"], params | {"next_fire_at": next_fire_at})

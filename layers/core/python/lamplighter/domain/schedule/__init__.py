@@ -7,6 +7,7 @@ from lamplighter.domain.schedule.catching_up import (
     Missed,
     Settlement,
     catch_up,
+    missed_after,
     pass_over,
     settle_all,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "fires_between",
     "first_fire",
     "jitter_ms",
+    "missed_after",
     "next_fire",
     "pass_over",
     "settle_all",

@@ -103,6 +103,14 @@ def pass_over(
     )
 
 
+def missed_after(
+    schedule: Schedule, told_to: datetime, last: datetime, calendars: Calendars = ()
+) -> Missed | None:
+    """What is left of missed fires up to `last` where those up to `told_to` are told of already."""
+    left = _missed(timeline(schedule, calendars), to_ms(told_to) + 1, to_ms(last) + 1)
+    return left[0] if left else None
+
+
 def _first_run(schedule: Schedule, line: Timeline, start: int, now: int) -> int:
     """Late fires before this moment are missed; those from it on run."""
     if schedule.schedule_type.is_one_off:

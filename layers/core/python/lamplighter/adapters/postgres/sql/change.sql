@@ -39,10 +39,9 @@ FROM unnest(%(job_ids)s, %(tenants)s, %(names)s, %(schedule_types)s, %(schedule_
                max_concurrency, repeats, has_upstreams, tags, policy)
 WHERE j.job_id = given.job_id;
 
--- name: overdue_schedule
--- Where a schedule stands that nobody planned in time. Locked: the planner may be about to.
-SELECT next_fire_at, clock_timestamp() FROM schedules
-WHERE job_id = %(job_id)s AND next_fire_at <= clock_timestamp() FOR UPDATE;
+-- name: hold_schedule
+-- Where a schedule stands. Locked: the planner may be about to move it.
+SELECT next_fire_at FROM schedules WHERE job_id = %(job_id)s FOR UPDATE;
 
 -- name: delete_schedule
 DELETE FROM schedules WHERE job_id = %(job_id)s;

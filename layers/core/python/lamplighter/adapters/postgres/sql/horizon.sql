@@ -34,7 +34,7 @@ WITH given AS (
 SELECT job_id FROM moved UNION ALL SELECT job_id FROM gone;
 
 -- name: insert_missed
--- Consecutive fires that will not run, in one row.
+-- Consecutive fires that will not run, in one row. Returns the rows that were written.
 INSERT INTO job_runs (run_id, job_id, tenant, pool, priority, delay_ms, status, reason, end_time,
                       missed_to, missed_count)
 SELECT run_id, job_id, tenant, pool, priority, delay_ms, 14, reason, clock_timestamp(), missed_to,
@@ -42,7 +42,12 @@ SELECT run_id, job_id, tenant, pool, priority, delay_ms, 14, reason, clock_times
 FROM unnest(%(run_ids)s, %(job_ids)s, %(tenants)s, %(pools)s, %(priorities)s, %(delays)s,
             %(reasons)s, %(missed_tos)s, %(missed_counts)s)
      AS given (run_id, job_id, tenant, pool, priority, delay_ms, reason, missed_to, missed_count)
-ON CONFLICT (run_id) DO NOTHING;
+ON CONFLICT (run_id) DO NOTHING RETURNING run_id;
+
+-- name: told_to
+-- Up to which fire each of these rows tells what became of it.
+SELECT run_id, coalesce(missed_to, fire_of(run_id)) FROM job_runs
+WHERE run_id = ANY(%(run_ids)s) AND run_id BETWEEN %(first)s AND %(last)s;
 
 -- name: page
 -- On schedule: what waits for its time, by key. A range of the primary key, and nothing else.
