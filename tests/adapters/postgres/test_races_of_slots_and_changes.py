@@ -6,11 +6,13 @@ import msgspec
 import pytest
 
 from lamplighter.adapters.postgres.ledger import PostgresLedger
-from lamplighter.domain.job import Job
+from lamplighter.domain.job import Job, JobStatus
+from lamplighter.domain.policy import Overlap
 from lamplighter.domain.run import ClaimAnswer, Recorded, Refusal, Settled, Ticket
 from lamplighter.domain.states import RunState
 from tests.adapters.postgres.making import (
     HOUR,
+    MINUTE,
     claim_one,
     fresh,
     run_now,
@@ -40,6 +42,21 @@ def _parked(world: World, job: Job) -> Ticket:
     answer = claiming(fresh("w"), ticket)(world.ledger)
     assert answer.refused == {ticket.run_id: Refusal.PARKED}
     return ticket
+
+
+def _crowded(world: World, tenant: str, key: str) -> Job:
+    """One run holds the key's only slot, one is parked, one is due, one ahead."""
+    first = utc_now() + MINUTE
+    fields: dict[str, Any] = {"overlap": Overlap.ALLOW, "concurrency_key": key}
+    job, _ = submit_often(world.ledger, first, tenant=tenant, max_concurrency=1, **fields)
+    claim_one(world.ledger, run_now(world.ledger, job), fresh("w"))
+    _parked(world, job)
+    run_now(world.ledger, job)
+    return job
+
+
+def _cancelling(job: Job) -> Call:
+    return lambda ledger: ledger.cancel_job(job.tenant, job.job_id)
 
 
 def _editing(job: Job, fields: dict[str, Any]) -> Call:
@@ -94,3 +111,40 @@ def test_a_finish_that_meets_an_edit_leaves_nobody_waiting_by_the_old_limit(
         return Scene(calls, check)
 
     world.race(set_up, samples=5)
+
+
+def test_two_edits_that_swap_their_keys_never_wait_in_a_circle(world: World) -> None:
+    met = world.players.deadlocks
+
+    def set_up(world: World) -> Scene:
+        tenant = fresh("t")
+        one, two = (_crowded(world, tenant, key) for key in ("a", "b"))
+
+        def check(*edited: Job) -> None:
+            assert [(job.concurrency_key, job.version) for job in edited] == [("b", 2), ("a", 2)]
+
+        calls = [_editing(one, {"concurrency_key": "b"}), _editing(two, {"concurrency_key": "a"})]
+        return Scene(calls, check)
+
+    world.race(set_up, mirrored=True, samples=6)
+    assert world.players.deadlocks == met, "each may be answered with 503 in the end"
+
+
+def test_a_cancel_that_meets_a_finish_waits_in_no_circle(world: World) -> None:
+    """The run ahead has a place in the order already, what runs has the slot besides."""
+    met = world.players.deadlocks
+
+    def set_up(world: World) -> Scene:
+        ordered = {"tenant": fresh("t"), "ordering_key": "k", **LIMIT}
+        job, _ = submit_often(world.ledger, utc_now() + MINUTE, **ordered)
+        holder = run_now(world.ledger, job)
+        fence = claim_one(world.ledger, holder, fresh("w"))
+
+        def check(cancelled: Job, finish: list[Settled]) -> None:
+            assert cancelled.status is JobStatus.CANCELLED
+            assert [each.recorded for each in finish] == [Recorded.ACCEPTED]
+
+        return Scene([_cancelling(job), finishing(success(holder.run_id, fence))], check)
+
+    world.race(set_up, samples=6)
+    assert world.players.deadlocks == met, "each may be answered with 503 in the end"

@@ -15,12 +15,11 @@ from lamplighter.adapters.postgres.dependents import tell_dependents
 from lamplighter.adapters.postgres.futures import (
     forget_future,
     forget_own_future,
-    hold_schedule,
-    open_runs,
     settle_past,
     write_first_runs,
 )
 from lamplighter.adapters.postgres.graph import Graph
+from lamplighter.adapters.postgres.holding import hold, hold_schedule, open_runs
 from lamplighter.adapters.postgres.locked import LockedRuns
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain import transitions
@@ -104,7 +103,7 @@ class _Change(msgspec.Struct, frozen=True):
 
     def _write(self, cursor: Cursor[Row], before: Job) -> Job:
         after = _admit_change(cursor, before, self.job)
-        held = hold_schedule(cursor, before.job_id)
+        held = hold(cursor, before, after)
         past = settle_past(cursor, before, held)
         edit = Edit(before.schedule, after.schedule, past, self.given)
         ahead = edit.ahead(held.now, calendars_of(cursor, after))
@@ -167,7 +166,7 @@ def _cancel_job(cursor: Cursor[Row], tenant: str, job_id: UUID) -> Job:
     before = _lock(cursor, tenant, job_id)
     if before.status >= JobStatus.CANCELLED:
         return before
-    held = hold_schedule(cursor, job_id)
+    held = hold(cursor, before, before)
     settle_past(cursor, before, held)
     _archive(cursor, before)
     forget_own_future(cursor, job_id, held.now)

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-import msgspec
 from psycopg import Cursor
 
 from lamplighter.adapters.postgres.arrays import uuids
@@ -12,6 +11,7 @@ from lamplighter.adapters.postgres.calendars import calendars_of
 from lamplighter.adapters.postgres.database import Row
 from lamplighter.adapters.postgres.dependents import judge_blocked
 from lamplighter.adapters.postgres.graph import Graph
+from lamplighter.adapters.postgres.holding import Held, open_runs
 from lamplighter.adapters.postgres.keys import Keys
 from lamplighter.adapters.postgres.locked import LockedRuns
 from lamplighter.adapters.postgres.missed import insert_missed
@@ -31,24 +31,6 @@ from lamplighter.ports.ledger import Missed
 _SQL = queries("change")
 _NOT_YET = (RunState.SCHEDULED, RunState.BLOCKED)
 _OPEN_SINCE = timedelta(days=8)
-_FIRST = UUID(int=0)
-
-
-class Held(msgspec.Struct, frozen=True):
-    """A schedule that nobody moves while this transaction lasts, and the moment it was held.
-
-    Up to then fires are past, from then on ahead; a second look at the clock would leave those
-    between the two to nobody.
-    """
-
-    stands: datetime | None
-    now: datetime
-
-
-def hold_schedule(cursor: Cursor[Row], job_id: UUID) -> Held:
-    rows = cursor.execute(_SQL["hold_schedule"], {"job_id": job_id}).fetchall()
-    now: datetime = cursor.execute("SELECT clock_timestamp()").fetchall()[0][0]
-    return Held(rows[0][0] if rows else None, now)
 
 
 def settle_past(cursor: Cursor[Row], job: Job, held: Held) -> Settlement | None:
@@ -77,12 +59,6 @@ def forget_future(cursor: Cursor[Row], job_id: UUID, now: datetime) -> None:
     below = [job.job_id for job in Graph(cursor).dependents_below([job_id])]
     locked = LockedRuns(cursor, open_runs(cursor, [job_id, *below], first_run_id(now)))
     _delete(cursor, [run for run in locked.runs.values() if _may_go(run, now)], locked)
-
-
-def open_runs(cursor: Cursor[Row], job_ids: Iterable[UUID], since: UUID = _FIRST) -> list[UUID]:
-    """Every run of these jobs that has not ended, from a key on."""
-    params = {"job_ids": uuids(job_ids), "since": since}
-    return [row[0] for row in cursor.execute(_SQL["open_runs"], params, binary=True)]
 
 
 def forget_own_future(cursor: Cursor[Row], job_id: UUID, now: datetime) -> None:

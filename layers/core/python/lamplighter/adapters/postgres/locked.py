@@ -5,7 +5,7 @@ peeked at without a lock, so it is checked again under it; when they have moved,
 starts over.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -43,8 +43,14 @@ class LockedRuns:
     """The runs asked for, as far as they exist; `put` changes one, `write` makes it so."""
 
     def __init__(
-        self, cursor: Cursor[Row], run_ids: Iterable[UUID], *, to_claim: bool = False
+        self,
+        cursor: Cursor[Row],
+        run_ids: Iterable[UUID],
+        *,
+        to_claim: bool = False,
+        keys: Collection[str] = (),
     ) -> None:
+        """`keys` are locked with those of the runs, for what this transaction does later."""
         self.runs: dict[UUID, Run] = {}
         self.jobs: dict[UUID, Job] = {}
         self._cursor = cursor
@@ -53,12 +59,12 @@ class LockedRuns:
         self._changed: dict[UUID, Run] = {}
         self._leaving: dict[UUID, frozenset[str]] = {}
         self._attempts: list[Attempt] = []
-        self._lock(set(run_ids), to_claim=to_claim)
+        self._lock(set(run_ids), set(keys), to_claim=to_claim)
         self.now: datetime = cursor.execute(b"SELECT clock_timestamp()").fetchall()[0][0]
 
-    def _lock(self, run_ids: set[UUID], *, to_claim: bool) -> None:
+    def _lock(self, run_ids: set[UUID], more_keys: set[str], *, to_claim: bool) -> None:
         wanted = run_ids | (self._rivals(run_ids) if to_claim else set())
-        keys = self._needed_keys(wanted, to_claim=to_claim)
+        keys = self._needed_keys(wanted, to_claim=to_claim) | more_keys
         self._keys.lock(keys)
         self._load(wanted)
         # Also where the peek saw none: a run may have been parked since, and to take it out of a

@@ -53,8 +53,8 @@ ON CONFLICT (job_id) DO UPDATE
 SET next_fire_at = excluded.next_fire_at, version = excluded.version;
 
 -- name: open_runs
--- Every run of these jobs that has not ended.
-SELECT run_id FROM job_runs
+-- Every run of these jobs that has not ended, with what its keys are made from.
+SELECT run_id, job_id, pool, origin FROM job_runs
 WHERE job_id = ANY(%(job_ids)s) AND run_id >= %(since)s AND status < 10;
 
 -- name: awaited_runs
