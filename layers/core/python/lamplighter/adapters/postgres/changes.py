@@ -108,7 +108,7 @@ class _Change(msgspec.Struct, frozen=True):
         edit = Edit(before.schedule, after.schedule, past, self.given)
         ahead = edit.ahead(held.now, calendars_of(cursor, after))
         _replace(cursor, before, after)
-        forget_future(cursor, after.job_id, held.now)
+        forget_future(cursor, after.job_id, held)
         write_first_runs(cursor, after, ahead, before.version + 1)
         _rekey(cursor, before, after)
         return _lock(cursor, after.tenant, after.job_id)
@@ -169,8 +169,8 @@ def _cancel_job(cursor: Cursor[Row], tenant: str, job_id: UUID) -> Job:
     held = hold(cursor, before, before)
     settle_past(cursor, before, held)
     _archive(cursor, before)
-    forget_own_future(cursor, job_id, held.now)
-    left = open_runs(cursor, [job_id])
+    forget_own_future(cursor, job_id, held)
+    left = open_runs(cursor, job_id)
     locked = LockedRuns(cursor, left)
     for run_id in left:
         _cancel_one(locked, tenant, run_id)
@@ -218,7 +218,7 @@ def _rekey(cursor: Cursor[Row], before: Job, after: Job) -> None:
         slot_keys(before, pool) == slot_keys(after, pool) for pool in after.pools
     ):
         return
-    due = set(open_runs(cursor, [after.job_id]))
+    due = set(open_runs(cursor, after.job_id))
     locked = LockedRuns(cursor, due, to_claim=True)
     waiting = [locked.runs[run_id] for run_id in sorted(due & locked.runs.keys())]
     locked.rekey([run for run in waiting if run.state not in _WITH_WORKER])

@@ -53,26 +53,24 @@ def settle_past(cursor: Cursor[Row], job: Job, held: Held) -> Settlement | None:
     return past
 
 
-def forget_future(cursor: Cursor[Row], job_id: UUID, now: datetime) -> None:
+def forget_future(cursor: Cursor[Row], job_id: UUID, held: Held) -> None:
     """Remove the schedule and the runs ahead, the job's own and those it gave to others."""
     cursor.execute(_SQL["delete_schedule"], {"job_id": job_id})
-    below = [job.job_id for job in Graph(cursor).dependents_below([job_id])]
-    locked = LockedRuns(cursor, open_runs(cursor, [job_id, *below], first_run_id(now)))
-    _delete(cursor, [run for run in locked.runs.values() if _may_go(run, now)], locked)
+    locked = LockedRuns(cursor, held.ahead([*held.own_runs, *held.runs_below]))
+    _delete(cursor, [run for run in locked.runs.values() if _may_go(run, held.now)], locked)
 
 
-def forget_own_future(cursor: Cursor[Row], job_id: UUID, now: datetime) -> None:
+def forget_own_future(cursor: Cursor[Row], job_id: UUID, held: Held) -> None:
     """Remove the schedule and the job's runs ahead, but for those that others wait for.
 
     They stay, to be cancelled: whoever waits must learn that they will not come.
     """
     cursor.execute(_SQL["delete_schedule"], {"job_id": job_id})
-    ahead = open_runs(cursor, [job_id], first_run_id(now))
-    params = {"job_id": job_id, "since": first_run_id(now)}
-    params["open_since"] = first_run_id(now - _OPEN_SINCE)
+    params = {"job_id": job_id, "since": first_run_id(held.now)}
+    params["open_since"] = first_run_id(held.now - _OPEN_SINCE)
     awaited = {row[0] for row in cursor.execute(_SQL["awaited_runs"], params, binary=True)}
-    locked = LockedRuns(cursor, ahead)
-    going = [run for run in locked.runs.values() if _may_go(run, now)]
+    locked = LockedRuns(cursor, held.ahead(held.own_runs))
+    going = [run for run in locked.runs.values() if _may_go(run, held.now)]
     _delete(cursor, [run for run in going if run.run_id not in awaited], locked)
 
 
@@ -104,7 +102,7 @@ def write_first_runs(cursor: Cursor[Row], job: Job, ahead: Ahead, version: int) 
         cursor.execute(_SQL["insert_schedule"], params | {"next_fire_at": next_fire_at})
     blocked = block_dependents(cursor, [job.job_id], itself=job)
     # What is due stays, and may wait for somebody else by now, or for nobody.
-    due = open_runs(cursor, [job.job_id])
+    due = open_runs(cursor, job.job_id)
     judge_blocked(cursor, [*due, *(run.run_id for run in blocked)])
 
 

@@ -1,6 +1,6 @@
 """What a change of a job may touch, locked before it touches any of it: schedule, keys, runs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -12,12 +12,11 @@ from lamplighter.adapters.postgres.database import Row
 from lamplighter.adapters.postgres.graph import Graph
 from lamplighter.adapters.postgres.locked import LockedRuns
 from lamplighter.adapters.postgres.queries import queries
-from lamplighter.domain.ids import BY_SCHEDULE
+from lamplighter.domain.ids import BY_SCHEDULE, first_run_id
 from lamplighter.domain.job import Job
 from lamplighter.domain.slots import slot_keys
 
 _SQL = queries("change")
-_FIRST = UUID(int=0)
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -29,6 +28,12 @@ class Held(msgspec.Struct, frozen=True):
 
     stands: datetime | None
     now: datetime
+    own_runs: Sequence[UUID] = ()  # what was open of the job, if its runs are held too
+    runs_below: Sequence[UUID] = ()  # and of those that take their fires from it
+
+    def ahead(self, run_ids: Iterable[UUID]) -> list[UUID]:
+        since = first_run_id(self.now)
+        return [run_id for run_id in run_ids if run_id >= since]
 
 
 def hold_schedule(cursor: Cursor[Row], job_id: UUID) -> Held:
@@ -45,21 +50,27 @@ def hold(cursor: Cursor[Row], before: Job, after: Job) -> Held:
     """
     stands = _lock_schedule(cursor, before.job_id)
     below = [job.job_id for job in Graph(cursor).dependents_below([before.job_id])]
-    rows = _open_rows(cursor, [before.job_id, *below], _FIRST)
-    ways = {(pool, origin) for _, job_id, pool, origin in rows if job_id == before.job_id}
+    rows = _open_rows(cursor, [before.job_id, *below])
+    own = [row for row in rows if row[1] == before.job_id]
+    LockedRuns(cursor, [row[0] for row in rows], keys=_keys(before, after, own))
+    others = [row[0] for row in rows if row[1] != before.job_id]
+    return Held(stands, _clock(cursor), [row[0] for row in own], others)
+
+
+def _keys(before: Job, after: Job, own: Sequence[Row]) -> set[str]:
+    """By pool and origin: of the runs that are open, and of those that its schedule writes."""
+    ways = {(pool, origin) for _, _, pool, origin in own}
     ways |= {(pool, BY_SCHEDULE) for pool in (*before.pools, *after.pools)}
-    keys = {key.name for job in (before, after) for way in ways for key in slot_keys(job, *way)}
-    LockedRuns(cursor, [row[0] for row in rows], keys=keys)
-    return Held(stands, _clock(cursor))
+    return {key.name for job in (before, after) for way in ways for key in slot_keys(job, *way)}
 
 
-def open_runs(cursor: Cursor[Row], job_ids: Iterable[UUID], since: UUID = _FIRST) -> list[UUID]:
-    """Every run of these jobs that has not ended, from a key on."""
-    return [row[0] for row in _open_rows(cursor, job_ids, since)]
+def open_runs(cursor: Cursor[Row], job_id: UUID) -> list[UUID]:
+    """Every run of this job that has not ended."""
+    return [row[0] for row in _open_rows(cursor, [job_id])]
 
 
-def _open_rows(cursor: Cursor[Row], job_ids: Iterable[UUID], since: UUID) -> list[Row]:
-    params = {"job_ids": uuids(job_ids), "since": since}
+def _open_rows(cursor: Cursor[Row], job_ids: Iterable[UUID]) -> list[Row]:
+    params = {"job_ids": uuids(job_ids)}
     return cursor.execute(_SQL["open_runs"], params, binary=True).fetchall()
 
 

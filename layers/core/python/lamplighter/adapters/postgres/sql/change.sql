@@ -55,7 +55,7 @@ SET next_fire_at = excluded.next_fire_at, version = excluded.version;
 -- name: open_runs
 -- Every run of these jobs that has not ended, with what its keys are made from.
 SELECT run_id, job_id, pool, origin FROM job_runs
-WHERE job_id = ANY(%(job_ids)s) AND run_id >= %(since)s AND status < 10;
+WHERE job_id = ANY(%(job_ids)s) AND status < 10;
 
 -- name: awaited_runs
 -- Runs ahead of a job that a blocked run of another one waits for: the same fire, or whichever.
