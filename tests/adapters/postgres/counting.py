@@ -3,10 +3,10 @@
 from typing import Any, NamedTuple
 
 from psycopg import Cursor
-from psycopg_pool import ConnectionPool
 
-from lamplighter.adapters.postgres.database import Bounds, Database, Row, _configure
+from lamplighter.adapters.postgres.database import Row
 from lamplighter.adapters.postgres.ledger import PostgresLedger
+from tests.adapters.postgres.watched import WatchedDatabase
 
 
 class _CountingCursor(Cursor[Row]):
@@ -29,24 +29,10 @@ class CountingLedger(PostgresLedger):
     def __init__(self, url: str) -> None:
         super().__init__(url)
         self.transactions: list[int] = []
-        self._db = _CountingDatabase(url, self.transactions)
+        cursor = type("CountingCursor", (_CountingCursor,), {"transactions": self.transactions})
+        self._db = WatchedDatabase(url, cursor)
 
 
 class Counted(NamedTuple):
     ledger: CountingLedger
     transactions: list[int]
-
-
-class _CountingDatabase(Database):
-    def __init__(self, url: str, transactions: list[int]) -> None:
-        super().__init__(url)
-        cursor = type("CountingCursor", (_CountingCursor,), {"transactions": transactions})
-        options = Bounds().as_options()
-        self._pool = ConnectionPool(
-            url,
-            kwargs={"options": options, "autocommit": True, "cursor_factory": cursor},
-            configure=_configure,
-            min_size=0,
-            max_size=1,
-            open=False,
-        )

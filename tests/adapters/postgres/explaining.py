@@ -10,14 +10,14 @@ from typing import Any
 
 import msgspec
 from psycopg import Cursor
-from psycopg_pool import ConnectionPool
 
 from lamplighter.adapters import postgres
 from lamplighter.adapters.postgres import alone
-from lamplighter.adapters.postgres.database import Bounds, Database, Row, _configure
+from lamplighter.adapters.postgres.database import Row
 from lamplighter.adapters.postgres.ledger import PostgresLedger
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.adapters.postgres.submit import _INSERT_FRESH
+from tests.adapters.postgres.watched import WatchedDatabase
 
 _EXPLAIN = b"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) "
 _DAY = re.compile(rb"(retired_)?job_runs_\d{8}")
@@ -101,19 +101,5 @@ class ExplainingLedger(PostgresLedger):
     def __init__(self, url: str) -> None:
         super().__init__(url)
         self.plans: list[Plan] = []
-        self._db = _ExplainingDatabase(url, self.plans)
-
-
-class _ExplainingDatabase(Database):
-    def __init__(self, url: str, plans: list[Plan]) -> None:
-        super().__init__(url)
-        cursor = type("ExplainingCursor", (_ExplainingCursor,), {"plans": plans})
-        options = Bounds().as_options()
-        self._pool = ConnectionPool(
-            url,
-            kwargs={"options": options, "autocommit": True, "cursor_factory": cursor},
-            configure=_configure,
-            min_size=0,
-            max_size=1,
-            open=False,
-        )
+        cursor = type("ExplainingCursor", (_ExplainingCursor,), {"plans": self.plans})
+        self._db = WatchedDatabase(url, cursor)
