@@ -1,7 +1,9 @@
 """A topic of one's own, consumers that are closed in the end, and patience with a bound."""
 
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from uuid import uuid4
 
@@ -94,3 +96,12 @@ def until(condition: Callable[[], bool], what: str, seconds: float = 20.0) -> No
     while not condition():
         assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
         time.sleep(0.01)
+
+
+@contextmanager
+def later(call: Callable[..., None], *arguments: object) -> Iterator[None]:
+    """What another thread does while this one waits; it is through before the bus is closed."""
+    caller = threading.Timer(0.2, call, arguments)
+    caller.start()
+    yield
+    caller.join()

@@ -1,6 +1,5 @@
 """Consuming: what is handed out, what counts as done, and what comes again."""
 
-import threading
 import time
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from lamplighter.contracts.msk import answer, settle
 from lamplighter.ports.bus import Capability, Consumer, Message, Record, UnknownTopic
 from tests.adapters.bus.brokers import Broker, needs
-from tests.adapters.bus.play import Play, drain, take, until, values
+from tests.adapters.bus.play import Play, drain, later, take, until, values
 
 
 def test_an_empty_poll_waits_as_long_as_it_was_told_to(play: Play) -> None:
@@ -33,10 +32,10 @@ def test_a_waiting_poll_is_woken_by_a_message(play: Play) -> None:
     consumer = play.consumer(topic)
     play.publish(topic, "first")
     drain(consumer, 1)
-    threading.Timer(0.2, play.publish, [topic, "second"]).start()
-    began = time.monotonic()
-    assert values(consumer.poll(10, 10)) == ["second"]
-    assert time.monotonic() - began < 5
+    with later(play.publish, topic, "second"):
+        began = time.monotonic()
+        assert values(consumer.poll(10, 10)) == ["second"]
+        assert time.monotonic() - began < 5
 
 
 def test_a_poll_brings_no_more_than_asked_for(play: Play) -> None:
@@ -112,10 +111,10 @@ def test_another_thread_may_commit_while_one_polls(play: Play) -> None:
     play.publish(topic, "first", "second")
     consumer = play.consumer(topic)
     first = take(consumer, 1)
-    threading.Timer(0.2, consumer.commit, [first]).start()
-    began = time.monotonic()
-    assert play.told(first + consumer.poll(1, 10)) == ["first", "second"]
-    assert time.monotonic() - began < 5
+    with later(consumer.commit, first):
+        began = time.monotonic()
+        assert play.told(first + consumer.poll(1, 10)) == ["first", "second"]
+        assert time.monotonic() - began < 5
 
 
 @needs(Capability.PARTITIONS)
@@ -124,8 +123,8 @@ def test_another_thread_may_rewind_while_one_polls(play: Play) -> None:
     play.publish(topic, "first", "second")
     consumer = play.consumer(topic)
     first = take(consumer, 1)
-    threading.Timer(0.2, consumer.rewind, [first]).start()
-    assert values(consumer.poll(1, 10)) == ["first"]
+    with later(consumer.rewind, first):
+        assert values(consumer.poll(1, 10)) == ["first"]
 
 
 def test_a_rewind_brings_everything_from_there_on_again(play: Play) -> None:

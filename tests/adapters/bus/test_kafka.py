@@ -65,6 +65,7 @@ def test_the_library_takes_the_settings_and_asks_for_a_token() -> None:
 def test_everything_is_acknowledged_by_all_and_written_once() -> None:
     config = producer_config(ACCESS, publish_seconds=10)
     assert (config["acks"], config["enable.idempotence"]) == ("all", True)
+    assert config["max.in.flight"] == 1, "the first batch for a new partition may be lost"
     assert config["delivery.timeout.ms"] == 10_000
 
 
