@@ -200,6 +200,22 @@ def test_an_outbox_goes_on_after_a_failure_and_after_a_pause(
     assert sent == ["good", "better"]
 
 
+def test_an_outbox_sends_the_first_at_once_and_those_that_follow_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    over = threading.Event()
+    monkeypatch.setattr("lamplighter.stages.outbox._pause", lambda: over.wait(PATIENCE))
+    sent: list[list[int]] = []
+    outbox = Outbox("a test", sent.append, room=100)
+    outbox.put([0])
+    assert outbox.drain(PATIENCE)
+    for n in range(1, 10):
+        outbox.put([n])
+    over.set()
+    assert outbox.drain(PATIENCE)
+    assert sent == [[0], [*range(1, 10)]]
+
+
 def outbox_is_idle(outbox: Outbox[str]) -> None:
     thread = outbox._thread
     if thread is not None:

@@ -14,6 +14,8 @@ _log: Final = logging.getLogger("lamplighter.outbox")
 _AT_ONCE: Final = 500
 # How long the thread stays when there is nothing to do: starting one costs more than waiting.
 _LINGER_SECONDS: Final = 1.0
+# After each sending: who puts one at a time, often, has them sent together. The first goes at once.
+_PAUSE_SECONDS: Final = 0.005
 
 
 class Outbox(Generic[T]):
@@ -66,6 +68,7 @@ class Outbox(Generic[T]):
             with self._changed:
                 self._in_hand = 0
                 self._changed.notify_all()
+            _pause()
 
     def _next(self) -> list[T]:
         """Some of what waits; nothing, and the thread is done, when nothing came for a while."""
@@ -79,3 +82,7 @@ class Outbox(Generic[T]):
             if not some:
                 self._thread = None
             return some
+
+
+def _pause() -> None:
+    time.sleep(_PAUSE_SECONDS)
