@@ -16,6 +16,7 @@ from lamplighter.domain.target import PythonSpec
 from lamplighter.ports.logs import LogName, LogsUnavailable, LogWriter
 from lamplighter.ports.target import Context, Found, TargetFailed, TargetResult
 from lamplighter.stages.run import CLASS_SECONDS, Limits, Runner, timeout_of
+from lamplighter.stages.run.alarms import Alarms
 
 Act = Callable[[Context], Any]
 FIRE = datetime(2026, 11, 16, tzinfo=UTC)
@@ -171,6 +172,21 @@ def test_a_run_past_its_time_is_told_to_stop() -> None:
 
     assert outcome.verdict is Verdict.TIMED_OUT
     assert outcome.error == "timed out after 1 s, its timeout_seconds"
+
+
+def test_one_that_gives_up_at_its_deadline_before_it_is_told_to_has_timed_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Alarms, "at", lambda *_: 0)  # so late that it never comes
+
+    def give_up(context: Context) -> None:
+        time.sleep(context.remaining())
+        raise TargetFailed("gave no answer: timed out")
+
+    outcome = only(a_runner(), give_up, timeout_seconds=0.05)
+
+    assert outcome.verdict is Verdict.TIMED_OUT
+    assert outcome.error == "timed out after 0.05 s, its timeout_seconds"
 
 
 @pytest.mark.parametrize(

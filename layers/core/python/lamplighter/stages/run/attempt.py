@@ -54,12 +54,21 @@ class Attempt:
             ending = error
         if not self._end():
             return
-        # Told to stop before it ended: then it was stopped, however it puts that itself.
-        if self.stop.reason is not None:
-            outcome = verdicts.stopped(self.stop.reason, context)
+        reason = self._why_stopped(ending, context)
+        if reason is not None:
+            outcome = verdicts.stopped(reason, context)
         else:
             outcome = verdicts.outcome_of(ending, context, self._around.limits)
         self._deliver(self, outcome)
+
+    def _why_stopped(self, ending: verdicts.Ending, context: RunContext) -> StopReason | None:
+        """Told to stop before it ended: then it was stopped, however it puts that itself."""
+        if self.stop.reason is not None:
+            return self.stop.reason
+        # A target has its own eye on the deadline, and may be quicker than the alarm: to give up
+        # by itself then is to time out, not to fail.
+        gave_up = isinstance(ending, BaseException) and context.remaining() == 0
+        return StopReason.TIMED_OUT if gave_up else None
 
     def cancel(self) -> None:
         """Tell it to stop; where it has not started, it never will."""
