@@ -18,9 +18,14 @@ from lamplighter.adapters.streams.bus import StreamsBus
 from lamplighter.adapters.targets.aws.clients import Clients
 from lamplighter.ports.bus import Bus, Capability
 
-# Long enough for two busy cores, short enough to wait for.
-SESSION_SECONDS = 1.0
+# Who stands still for longer is taken for dead, and loses what it has in hand: longer than a busy
+# machine lets anybody wait.
+SESSION_SECONDS = 5.0
+# For a reader that is to be missed: short enough to wait for.
+SHORT_SESSION = 1.0
 PUBLISH_SECONDS = 2.0
+# What fails in time, fails soon after it, however busy the machine is.
+NOISE = 8.0
 
 
 def connect(kind: str, url: str, publish_seconds: float = 10.0) -> Bus:

@@ -6,11 +6,11 @@
 import sys
 import time
 
-from tests.adapters.bus.brokers import SESSION_SECONDS, connect
+from tests.adapters.bus.brokers import SHORT_SESSION, connect
 
 
 def main(kind: str, url: str, group: str, topic: str) -> None:
-    consumer = connect(kind, url).consumer(group, [topic], session_seconds=SESSION_SECONDS)
+    consumer = connect(kind, url).consumer(group, [topic], session_seconds=SHORT_SESSION)
     while not (records := consumer.poll(100, 1)):
         pass
     print(*[record.value.decode() for record in records], flush=True)  # noqa: T201

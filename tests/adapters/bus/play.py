@@ -36,7 +36,7 @@ class Play:
         """Without groups nobody waits for a session to end; with a short one, things come twice."""
         if session is None:
             is_quick = Capability.GROUPS in self.bus.capabilities
-            session = SESSION_SECONDS if is_quick else 10 * SESSION_SECONDS
+            session = SESSION_SECONDS if is_quick else 2 * SESSION_SECONDS
         made = self.bus.consumer(group, topics, session_seconds=session, handling_seconds=handling)
         self._consumers.append(made)
         return made

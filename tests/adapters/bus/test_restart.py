@@ -7,7 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from lamplighter.ports.bus import BusUnavailable, Consumer, Record
-from tests.adapters.bus.brokers import PUBLISH_SECONDS, SESSION_SECONDS, Served, on_real_brokers
+from tests.adapters.bus.brokers import (
+    NOISE,
+    PUBLISH_SECONDS,
+    SESSION_SECONDS,
+    Served,
+    on_real_brokers,
+)
 from tests.adapters.bus.play import Play, drain, take, until, values
 
 
@@ -40,8 +46,8 @@ def test_a_restart_of_the_broker_loses_nothing_and_needs_no_new_clients(broker: 
 
     publisher = Publisher(patient, topic)
     with broker.stopped():
-        fails_within(PUBLISH_SECONDS + 2, lambda: hasty.publish(topic, "meanwhile", key=b"key"))
-        fails_within(SESSION_SECONDS + 10, lambda: consumer.commit(in_hand))
+        fails_within(PUBLISH_SECONDS + NOISE, lambda: hasty.publish(topic, "meanwhile", key=b"key"))
+        fails_within(SESSION_SECONDS + NOISE, lambda: consumer.commit(in_hand))
         fails_within(15, lambda: hasty.lag(topic))
         assert consumer.poll(10, 0.2) == []
         publisher.start()
