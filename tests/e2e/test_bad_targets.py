@@ -90,7 +90,7 @@ def test_commands_that_do_not_want_to_end_are_ended(bad_stack: Stack, tmp_path: 
         "timed out": detaching["after_its_timeout"] + "; sleep 600",
     }
     jobs = {
-        name: bad_stack.submit(command=line, timeout_seconds=2, max_retries=0)
+        name: bad_stack.submit(command=line, timeout_seconds=6, max_retries=0)
         for name, line in lines.items()
     }
     detached = bad_stack.submit(command=detaching["after_its_end"], max_retries=0)
@@ -104,7 +104,7 @@ def test_commands_that_do_not_want_to_end_are_ended(bad_stack: Stack, tmp_path: 
     assert {name: run["status"] for name, run in runs.items()} == dict.fromkeys(lines, "TIMED_OUT")
     for path in left.values():
         process = Path("/proc") / path.read_text()
-        until(partial(_is_gone, process), f"{path.name} is gone", 10)
+        until(partial(_is_gone, process), f"{path.name} is gone")
 
 
 def _is_gone(process: Path) -> bool:

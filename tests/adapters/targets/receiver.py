@@ -95,7 +95,7 @@ class Receiver:
         return f"http://127.0.0.1:{self.port}/{path}"
 
     def wait_for(self, count: int) -> None:
-        limit = time.monotonic() + 10
+        limit = time.monotonic() + 30
         while len(self.received) < count:
             assert time.monotonic() < limit, "nothing was received"
             time.sleep(0.01)

@@ -17,6 +17,8 @@ from tests.adapters.targets.running import a_runner, command, run_all, run_one
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs a subreaper and /proc")
 
+# A moment, also where the machine stands still for a while; what is not ended takes ten minutes.
+SOON = 20.0
 # Two forks and a session of its own: what a daemon does to get rid of whoever started it.
 DETACH = f"""{sys.executable} -c '
 import os, time
@@ -36,11 +38,11 @@ def test_one_that_runs_too_long_is_ended_with_all_it_started(runner: Runner) -> 
 
     assert outcome.verdict is Verdict.TIMED_OUT
     assert outcome.error == "timed out after 1 s, its timeout_seconds"
-    assert 1 <= seconds < 3
+    assert 1 <= seconds < SOON
 
 
 def test_what_it_printed_before_its_time_was_over_is_kept(runner: Runner) -> None:
-    outcome = run_one(runner, command("echo begun; sleep 600", timeout_seconds=1))
+    outcome = run_one(runner, command("echo begun; sleep 600", timeout_seconds=2))
 
     assert (outcome.verdict, outcome.stdout) == (Verdict.TIMED_OUT, "begun\n")
 
@@ -48,16 +50,16 @@ def test_what_it_printed_before_its_time_was_over_is_kept(runner: Runner) -> Non
 def test_one_that_ignores_sigterm_is_killed_after_the_grace(runner: Runner) -> None:
     line = "trap '' TERM; echo deaf; while :; do sleep 0.1; done"
 
-    outcome, seconds = _timed(runner, command(line, timeout_seconds=1, grace_seconds=0.5))
+    outcome, seconds = _timed(runner, command(line, timeout_seconds=2, grace_seconds=0.5))
 
     assert (outcome.verdict, outcome.stdout) == (Verdict.TIMED_OUT, "deaf\n")
-    assert 1.5 <= seconds < 4
+    assert 2.5 <= seconds < SOON
 
 
 def test_one_that_cleans_up_in_its_grace_may(runner: Runner) -> None:
     line = "trap 'echo tidy; exit 0' TERM; while :; do sleep 0.1; done"
 
-    outcome = run_one(runner, command(line, timeout_seconds=1))
+    outcome = run_one(runner, command(line, timeout_seconds=2))
 
     assert (outcome.verdict, outcome.stdout) == (Verdict.TIMED_OUT, "tidy\n")
 
@@ -66,7 +68,7 @@ def test_one_that_is_stopped_by_a_signal_is_ended_too(runner: Runner) -> None:
     outcome, seconds = _timed(runner, command("kill -STOP $$", timeout_seconds=1))
 
     assert outcome.verdict is Verdict.TIMED_OUT
-    assert seconds < 4
+    assert seconds < SOON
 
 
 @linux
@@ -85,7 +87,7 @@ def test_a_detached_one_ends_when_its_run_times_out(runner: Runner, tmp_path: Pa
     note = tmp_path / "pid"
     line = f"{DETACH.replace('PATH', str(note))}; sleep 600"
 
-    outcome = run_one(runner, command(line, timeout_seconds=2))
+    outcome = run_one(runner, command(line, timeout_seconds=5))  # Python has to start in it
 
     assert outcome.verdict is Verdict.TIMED_OUT
     assert not _lives(int(note.read_text()))
@@ -95,7 +97,7 @@ def test_a_process_that_holds_the_output_open_does_not_hold_up_the_run(runner: R
     outcome, seconds = _timed(runner, command("sleep 600 & echo done"))
 
     assert (outcome.verdict, outcome.stdout) == (Verdict.SUCCESS, "done\n")
-    assert seconds < 5
+    assert seconds < SOON
 
 
 def test_a_gigabyte_of_output_costs_neither_memory_nor_the_log_store(tmp_path: Path) -> None:
@@ -141,7 +143,7 @@ def test_others_go_on_while_one_floods_and_one_hangs(runner: Runner) -> None:
     assert [other.stdout for other in others] == [f"{n}\n" for n in range(10)]
 
 
-def test_a_cancelled_one_ends_within_a_second(runner: Runner) -> None:
+def test_a_cancelled_one_ends_at_once(runner: Runner) -> None:
     run = command("echo begun; sleep 600")
     outcomes = runner.run_batch([run])
     _until(lambda: _printed(runner, run))
@@ -150,7 +152,7 @@ def test_a_cancelled_one_ends_within_a_second(runner: Runner) -> None:
     assert runner.cancel([run.run_id]) == {run.run_id}
     [outcome] = next(outcomes)
 
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < SOON
     assert (outcome.verdict, outcome.error) == (Verdict.CANCELLED, "cancelled while it ran")
     assert outcome.stdout == "begun\n"
 
@@ -211,7 +213,7 @@ def _timed(runner: Runner, run: Claimed) -> tuple[Outcome, float]:
     return outcome, time.monotonic() - started
 
 
-def _until(condition: object, seconds: float = 10) -> None:
+def _until(condition: object, seconds: float = 30) -> None:
     assert callable(condition)
     limit = time.monotonic() + seconds
     while not condition():
