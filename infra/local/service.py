@@ -1,5 +1,7 @@
 """What the local services have in common: one folder, one port, one process, one log."""
 
+import errno
+import secrets
 import socket
 import threading
 import time
@@ -18,6 +20,8 @@ HOST: Final = "127.0.0.1"
 POLL_SECONDS: Final = 0.02
 # A port is free when we look, and another may take it before the service does.
 PORT_ATTEMPTS: Final = 3
+# Below what Linux (32768) and others (49152) give away, above what is well known.
+PORTS: Final = range(20_000, 32_000)
 
 
 class Service(ABC):
@@ -170,11 +174,26 @@ class Service(ABC):
 
 
 def free_port() -> int:
-    """A TCP port of the loopback address that nobody uses at this moment."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-    return port
+    """A TCP port of the loopback address that nobody uses at this moment.
+
+    None of those that the system gives to whoever asks for any: until a service listens, or while
+    it is started again, somebody would be given the same.
+    """
+    while True:
+        port = PORTS.start + secrets.randbelow(len(PORTS))
+        with socket.socket() as probe:
+            if _is_free(probe, port):
+                return port
+
+
+def _is_free(probe: socket.socket, port: int) -> bool:
+    try:
+        probe.bind((HOST, port))
+    except OSError as problem:
+        if problem.errno != errno.EADDRINUSE:
+            raise
+        return False
+    return True
 
 
 def without_password(url: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from infra.local.errors import ServiceFailed
-from infra.local.service import HOST, free_port, without_password
+from infra.local.service import HOST, PORTS, free_port, without_password
 from tests.infra.local.kinds import KINDS, Kind
 from tests.infra.local.waiting import gone, wait_until
 
@@ -123,6 +123,19 @@ def test_a_port_of_our_choice_that_is_taken_meanwhile_is_replaced(
         monkeypatch.setattr("infra.local.service.free_port", lambda: next(ports))
         with KINDS["valkey"].make(folder) as service:
             assert service.port == free
+
+
+def test_a_free_port_is_free_and_none_that_the_system_gives_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken, free = free_port(), free_port()
+    picks = iter(each - PORTS.start for each in (taken, taken, free))
+    monkeypatch.setattr("infra.local.service.secrets.randbelow", lambda _: next(picks))
+
+    with socket.create_server((HOST, taken)):
+        assert free_port() == free
+
+    assert {taken, free} <= set(PORTS)
 
 
 def test_an_interrupted_start_fails_and_leaves_nothing(folder: Path) -> None:
