@@ -104,7 +104,8 @@ def test_trigger_rule_none_failed_skips_after_a_failure(
 
 
 def test_a_job_without_a_schedule_runs_at_each_fire_of_its_upstream(stack: Stack) -> None:
-    upstream = stack.submit(schedule_type="CRON", cron_expression="* * * * * *")
+    every_second = {"schedule_type": "CRON", "cron_expression": "* * * * * *"}
+    upstream = stack.submit(**every_second, overlap="allow")  # a slow second skips none of them
     job = stack.submit(after=[upstream])
 
     runs = stack.in_state(job, *OVER, count=2)
@@ -165,7 +166,7 @@ def test_upstream_rule_latest_success_waits_where_none_is_recent_enough(stack: S
 
 
 def test_upstream_rule_next_after_waits_for_the_first_fire_after_its_own(stack: Stack) -> None:
-    upstream = stack.submit(interval_seconds=1, schedule_type="INTERVAL")
+    upstream = stack.submit(interval_seconds=1, schedule_type="INTERVAL", overlap="allow")
     stack.ended(upstream)
     edge = {"job_id": upstream, "rule": "next_after"}
 

@@ -1,10 +1,10 @@
 """Migrate, called as CloudFormation's custom resources are, and the role that it makes."""
 
 import socket
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -88,37 +88,44 @@ def test_a_deployment_makes_the_canary_and_a_later_one_leaves_it(
     assert len(wiring.ledger().runs(INTERNAL_TENANT, canary_id(0))) == 1
 
 
-def _drowsy(url: str, seconds: float) -> str:
+def _pass_on(source: socket.socket, sink: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(65_536):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
+
+
+@contextmanager
+def _drowsy(url: str, seconds: float) -> Iterator[str]:
     """The same database behind a door at which everybody waits first, as before one that pauses."""
     place = urlsplit(url)
     door = socket.create_server(("127.0.0.1", 0))
 
-    def pass_on(source: socket.socket, sink: socket.socket) -> None:
-        with suppress(OSError):
-            while data := source.recv(65_536):
-                sink.sendall(data)
-            sink.shutdown(socket.SHUT_WR)
-
-    def let_in() -> None:
-        with suppress(OSError):
+    def let_in(people: ThreadPoolExecutor) -> None:
+        with suppress(OSError), ExitStack() as lines:
             while True:
-                guest = door.accept()[0]
+                guest = lines.enter_context(door.accept()[0])
                 time.sleep(seconds)
                 host = socket.create_connection((place.hostname, place.port))
-                for way in ((guest, host), (host, guest)):
-                    threading.Thread(target=pass_on, args=way, daemon=True).start()
+                lines.enter_context(host)
+                people.submit(_pass_on, guest, host)
+                people.submit(_pass_on, host, guest)
 
-    threading.Thread(target=let_in, daemon=True).start()
     before = place.netloc.rpartition("@")[0]
-    return place._replace(netloc=f"{before}@127.0.0.1:{door.getsockname()[1]}").geturl()
+    with door, ThreadPoolExecutor() as people:
+        people.submit(let_in, people)
+        try:
+            yield place._replace(netloc=f"{before}@127.0.0.1:{door.getsockname()[1]}").geturl()
+        finally:
+            door.shutdown(socket.SHUT_RDWR)  # whoever waits at it goes home
 
 
 def test_a_database_that_sleeps_is_waited_for(cell: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Longer than anybody else would wait: a deployment that gives up is taken back as a whole."""
-    door = _drowsy(cell, 6.0)
-    monkeypatch.setattr(wiring, "admin_database", lambda _: door)
+    with _drowsy(cell, 6.0) as door:
+        monkeypatch.setattr(wiring, "admin_database", lambda _: door)
 
-    assert migrate({}, Context("migrate"))["applied"]
+        assert migrate({}, Context("migrate"))["applied"]
 
 
 def test_deleting_the_resource_needs_nothing_and_deletes_nothing(

@@ -88,8 +88,9 @@ def test_a_workflow_and_a_backfill_are_written(call: Client) -> None:
     status = call("GET", f"/jobs/{ids['b']}/status").body["latest_run"]
     assert status["status"] == "BLOCKED"
     assert "'a' (SCHEDULED)" in call("GET", f"/jobs/{ids['b']}/explain").body["explanation"]
-    start = (datetime.now(UTC) - timedelta(hours=5)).isoformat()
-    made = call("POST", f"/jobs/{ids['a']}/backfill", {"start": start})
+    start = datetime.now(UTC) - timedelta(hours=5)
+    span = {"start": start.isoformat(), "end": (start + timedelta(hours=5)).isoformat()}
+    made = call("POST", f"/jobs/{ids['a']}/backfill", span)
     assert made.body["fires"] == 5
     unknown = call(
         "POST", "/jobs", {"name": "c", "after": ["6f1e2a7c-0000-4000-8000-000000000000"]}

@@ -41,6 +41,7 @@ from tests.functions.calling import read, recorded
 from tests.stages.watch_world import eventually
 
 TOPICS = [topic.name for topic in job_runs_topics("default")]
+PATIENCE = 20.0
 
 
 class Cell:
@@ -119,7 +120,7 @@ def post(path: str, body: dict[str, Any]) -> Any:
 def deliver(group: str, topics: list[str], to: Callable[..., Any]) -> int:
     """What lies on the bus, in one event. How much it was."""
     consumer = wiring.bus().consumer(group, topics)
-    records = consumer.poll(100, 5.0)
+    records = consumer.poll(100, PATIENCE)
     if records:
         to(event_of(records), Context(group))
     consumer.commit(records)

@@ -79,6 +79,7 @@ class World:
         rhythm: Rhythm | None = None,
         gauge: Gauge | None = None,
         recorder: Recorder | None = None,
+        steady: Callable[[], float] = time.monotonic,
     ) -> Watcher:
         bus: Any = self.seen_bus
         ledger: Any = self.seen_ledger
@@ -93,7 +94,12 @@ class World:
             rhythm=rhythm,
             gauge=gauge,
             recorder=recorder,
+            steady=steady,
         )
+
+    def steady(self) -> float:
+        """Seconds, for a watcher who is to see the time pass that `ahead` skips."""
+        return time.monotonic() + self.ahead.total_seconds()
 
     def submit(self, seconds: float = 0.0, **fields: Any) -> Job:
         """As submit does: the ledger, then the hint, which may fail."""
