@@ -136,7 +136,7 @@ def together(*calls: Callable[[], object]) -> list[object]:
     gate = Barrier(len(calls))
 
     def at_the_gate(call: Callable[[], object]) -> object:
-        gate.wait(timeout=10)
+        gate.wait(timeout=60)
         try:
             return call()
         except Exception as error:  # noqa: BLE001 - handed to the test, which knows what to expect

@@ -6,6 +6,7 @@ import pytest
 from infra.local.postgres import Postgres
 from lamplighter.adapters.postgres.ledger import PostgresLedger
 from lamplighter.adapters.postgres.migrate import migrate
+from tests.adapters.postgres.patience import PATIENT, SLOWLY
 
 KINDS = ("memory", "postgres")
 
@@ -45,7 +46,7 @@ class Store:
     def __init__(self, server: Postgres) -> None:
         self.url = server.ensure_database("conformance")
         migrate(self.url)
-        self.ledger = PostgresLedger(self.url, max_size=12)
+        self.ledger = PostgresLedger(self.url, max_size=12, bounds=PATIENT, habits=SLOWLY)
         self._admin = psycopg.connect(self.url, autocommit=True)
 
     def emptied(self) -> PostgresLedger:

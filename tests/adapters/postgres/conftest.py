@@ -10,6 +10,7 @@ import pytest
 from infra.local.postgres import Postgres
 from lamplighter.adapters.postgres.ledger import PostgresLedger
 from lamplighter.adapters.postgres.migrate import migrate
+from tests.adapters.postgres.patience import PATIENT, SLOWLY
 from tests.adapters.postgres.races import World
 
 _numbers = count(1)
@@ -48,7 +49,7 @@ def url(new_database: NewDatabase) -> str:
 
 @pytest.fixture
 def ledger(url: str) -> Iterator[PostgresLedger]:
-    ledger = PostgresLedger(url)
+    ledger = PostgresLedger(url, bounds=PATIENT, habits=SLOWLY)
     yield ledger
     ledger.close()
 

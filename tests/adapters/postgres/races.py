@@ -14,6 +14,7 @@ from lamplighter.domain.run import ClaimAnswer, Outcome, Settled, Ticket, Verdic
 from lamplighter.domain.states import RunState
 from tests.adapters.postgres.invariants import Invariants
 from tests.adapters.postgres.making import fresh, utc_now
+from tests.adapters.postgres.patience import PATIENT, SLOWLY
 from tests.adapters.postgres.stepping import ALL, Call, Players
 
 Turns = list[tuple[int, int]]
@@ -31,7 +32,7 @@ class World:
     """One database that many races share; each brings a tenant of its own."""
 
     def __init__(self, url: str) -> None:
-        self.ledger = PostgresLedger(url)
+        self.ledger = PostgresLedger(url, bounds=PATIENT, habits=SLOWLY)
         self.conn = psycopg.connect(url, autocommit=True)
         self.players = Players(url)
         self.invariants = Invariants(self.conn)

@@ -18,13 +18,13 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
 from lamplighter.adapters.postgres.database import (
-    Bounds,
     Database,
     PatientConnection,
     Row,
     _configure,
 )
 from lamplighter.adapters.postgres.ledger import PostgresLedger
+from tests.adapters.postgres.patience import PATIENT, SLOWLY
 
 RV = TypeVar("RV")
 Call = Callable[[PostgresLedger], Any]
@@ -82,9 +82,9 @@ class SteppedConnection(PatientConnection):
 
 class SteppedDatabase(Database):
     def __init__(self, url: str, gate: Gate) -> None:
-        super().__init__(url, max_size=1)
+        super().__init__(url, max_size=1, bounds=PATIENT)
         # Deadlocks are part of the game here: a second for each would be most of the run time.
-        options = f"{Bounds().as_options()} -c deadlock_timeout=20ms"
+        options = f"{PATIENT.as_options()} -c deadlock_timeout=20ms"
 
         def configure(conn: Connection[Row]) -> None:
             _configure(conn)
@@ -98,6 +98,7 @@ class SteppedDatabase(Database):
             configure=configure,
             min_size=0,
             max_size=1,
+            timeout=SLOWLY.connect_seconds,
             open=False,
         )
 
