@@ -74,7 +74,7 @@ def test_a_blocked_run_has_its_full_time(play: Play) -> None:
 
 
 def test_a_parked_run_does_not_wait_past_its_expiry(play: Play) -> None:
-    expires = play.at(2)  # time enough to be parked, on a slow machine too
+    expires = play.at(4)  # time enough to be parked, on a slow machine too
     first = play.due(max_concurrency=1, expires_at=expires)
     second = play.again(first)
     play.start(first)
@@ -88,7 +88,7 @@ def test_a_parked_run_does_not_wait_past_its_expiry(play: Play) -> None:
 def test_whoever_waits_for_a_parked_run_that_expires_is_told_at_once(play: Play) -> None:
     limit: dict[str, Any] = {"concurrency_key": "printer", "max_concurrency": 1}
     play.start(play.due(**limit))
-    waiting = one_off(play.at(-1), start_deadline_seconds=2, **limit)
+    waiting = one_off(play.at(-1), start_deadline_seconds=4, **limit)
     dependent = following(waiting)
     play.submit(waiting, dependent)
     play.claim(play.only_run(waiting))

@@ -112,8 +112,9 @@ def test_a_repeated_report_is_known_though_the_run_was_parked_since(play: Play) 
 
 @on_every_version
 def test_order_is_kept_by_fire_however_the_messages_come(play: Play) -> None:
-    late = play.submitted(one_off(play.at(-0.2), ordering_key="customer-1"))
-    early = play.submitted(one_off(play.at(-1), ordering_key="customer-1"))
+    early_fire, late_fire = play.at(-1), play.at(-0.2)
+    late = play.submitted(one_off(late_fire, ordering_key="customer-1"))
+    early = play.submitted(one_off(early_fire, ordering_key="customer-1"))
     assert play.claim(late).refused == {late.run_id: Refusal.PARKED}
     claimed = play.start(early)
     assert play.state(late) is RunState.PARKED
