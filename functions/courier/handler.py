@@ -1,4 +1,4 @@
-"""Courier: takes webhooks out of a network without a way out. Beside a job's way, for the executor.
+"""Courier: takes requests out of a network without a way out. Beside a job's way, for the executor.
 
 It lives outside the network, knows no secret and reaches nothing of ours.
 """

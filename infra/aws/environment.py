@@ -12,8 +12,8 @@ from lamplighter.settings import PREFIX, fields
 # It is outside the network and stands on nothing: what it needs comes with each call.
 COURIER = "courier"
 WORKER = "worker"
-# Who carries out what jobs ask for, and tells of it.
-_RUNNERS = frozenset({"executor", WORKER, "recorder"})
+# Who carries out what jobs ask for, and tells of it; the watcher does, where the bus is away.
+_TELLERS = frozenset({"executor", WORKER, "recorder", "watcher"})
 _WITH_HANDLERS = frozenset({"executor", WORKER})
 _BEHIND_THE_GATEWAY = frozenset({"submit", "query"})
 # Who says whether a target may be submitted, and who would run it.
@@ -57,7 +57,7 @@ def environment(function: str, options: Options, around: Surroundings) -> dict[s
         values["own_subnets"] = ",".join(around.subnets)
     if function in _WITH_HANDLERS:
         values["handler_modules"] = ",".join(options.handler_modules) or None
-    if function in _RUNNERS:
+    if function in _TELLERS:
         values |= _outside(options, around)
     return checked(values)
 

@@ -7,14 +7,17 @@ from uuid import uuid4
 import msgspec
 import pytest
 
+from infra.aws.cost.sizes import quiet_series
 from lamplighter import wiring
 from lamplighter.contracts.messages import JobEvent, JobEventType
+from lamplighter.contracts.topics import all_topics
 from lamplighter.domain.canary import INTERNAL_TENANT, canary_id
 from lamplighter.domain.ids import run_id
 from lamplighter.domain.run import Outcome, Recorded, Settled, Verdict
 from lamplighter.domain.states import RunState
 from lamplighter.stages.aftermath import Folded, seen
 from lamplighter.stages.measure import measure
+from lamplighter.stages.standing import Gauge
 from lamplighter.telemetry import Telemetry
 from lamplighter.telemetry.metrics import (
     BACKLOG,
@@ -26,6 +29,7 @@ from lamplighter.telemetry.metrics import (
     QUEUE_DEPTH,
     START_LATENESS,
 )
+from tests.stages.watch_world import World
 from tests.telemetry.emf_rules import checked
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -230,3 +234,33 @@ def test_a_canary_that_failed_has_not_come_back(telemetry: Telemetry, lines: Lin
     fields = _of_canary()
     _told(telemetry, (_began(**fields), RunState.FAILED))
     assert lines.values("CanaryLatenessMs") == []
+
+
+def _series(lines: Lines) -> set[tuple[str, ...]]:
+    """As CloudWatch counts them: a name, and a value for each dimension of a set."""
+    return {
+        (each["Name"], *(line[name] for name in names))
+        for line in lines
+        for directive in line["_aws"]["CloudWatchMetrics"]
+        for names in directive["Dimensions"]
+        for each in directive["Metrics"]
+    }
+
+
+def test_an_hour_with_nothing_but_a_canary_tells_what_the_bill_counts(
+    telemetry: Telemetry, lines: Lines
+) -> None:
+    pools, world = ("default", "tasks"), World()
+    world.bus.ensure_topics(all_topics(pools))
+    world.queue.begin(1, world.ledger.now(), world.ledger.now())
+    world.submit(-1.0)
+    world.queue.tick(1, world.ledger.now(), {"default": 0}, 10)
+    seen: Any = world
+    gauge = Gauge(telemetry, seen.seen_ledger, seen.seen_queue, seen.seen_bus, pools)
+
+    gauge.leads()
+    gauge.look(world.ledger.now())
+    began = _began(**_of_canary(), pool="default", priority=5)
+    _told(telemetry, (began, None), (began, RunState.SUCCESS))
+
+    assert len(_series(lines)) == quiet_series(len(pools))

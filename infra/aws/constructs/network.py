@@ -11,10 +11,9 @@ from infra.aws.options import Options
 
 # Which service, and who calls it from inside. An endpoint costs by the hour and zone, so none is
 # here without a caller; Lambda's own logs, tokens for Aurora and MSK (signed locally),
-# and provisioned pollers need none.
+# provisioned pollers, and what the courier carries (webhooks, all that is for SNS) need none.
 _ALWAYS: Final = {
-    "lambda": "who runs or records hands http targets and webhooks to the courier",
-    "sns": "the recorder, or who stands in for it, tells of critical jobs that failed",
+    "lambda": "who runs or records hands webhooks, alerts and what is for SNS to the courier",
 }
 _FOR_SQS: Final = {"sqs": "every function publishes to the bus, which is SQS here"}
 _FOR_TRACES: Final = {"xray": "every function and task sends the traces of runs"}

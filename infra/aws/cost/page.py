@@ -9,7 +9,7 @@ from infra.aws.cost.assumed import ASSUMED, WHY, names
 from infra.aws.cost.load import BULK, RECURRING, SINGLE, Load
 from infra.aws.cost.prices import HOURS, PRICES, REGION
 from infra.aws.cost.sizes import how_many_cells, mappings, too_many_requests
-from infra.aws.cost.usage import at_rest, dollars, month
+from infra.aws.cost.usage import Usage, at_rest, dollars, month
 from infra.aws.profiles import LARGE, PROFILES, SMALL, STANDARD, Profile
 
 _TEMPLATE: Final = Path(__file__).with_name("page.md")
@@ -101,7 +101,6 @@ def _numbers() -> dict[str, str]:
     """All that stands in sentences."""
     rest = at_rest(SMALL)
     weaker = replace(ASSUMED, runs_per_acu=ASSUMED.runs_per_acu / 3)
-    first = sum(PRICES[name].of(rest[name]) for name in ("endpoints", "valkey_gb"))
     return _per_million() | {
         "region": REGION,
         "dated": max(price.date for price in PRICES.values()),
@@ -111,13 +110,21 @@ def _numbers() -> dict[str, str]:
         "until_bulk": _until(dearer_until(LARGE, BULK)),
         "until_single": _until(dearer_until(LARGE, SINGLE)),
         "third": f"{dollars(month(LARGE, Load(1_000_000_000), weaker)):,.0f}",
-        "first": f"{first:.0f}",
+        "first": _paid(rest, "endpoints", "valkey_gb"),
         "small": f"{dollars(rest):.0f}",
-        "aurora": f"{PRICES['acu'].of(rest['acu']):.0f}",
+        "aurora": _paid(rest, "acu"),
+        "quiet_sqs": _paid(rest, "sqs"),
+        "alarms": _paid(rest, "alarms"),
+        "metrics": _paid(rest, "metrics"),
+        "kept": _paid(rest, "key", "secret"),
         "standard": f"{dollars(at_rest(STANDARD)):,.0f}",
         "spread": f"{dollars(month(SMALL, Load(1_000, SINGLE))):.0f}",
         "sqs": f"{PRICES['sqs'].of(month(SMALL, Load(1_000_000))['sqs']):.0f}",
     }
+
+
+def _paid(usage: Usage, *names: str) -> str:
+    return f"{sum(PRICES[name].of(usage[name]) for name in names):.1f}"
 
 
 def _until(runs: int | None) -> str:

@@ -1,6 +1,7 @@
 """What follows from a profile's sizes: how many of what, how long, how much at a time."""
 
 import math
+from collections.abc import Collection
 from typing import Final
 
 from infra.aws.constructs.readers import READERS
@@ -11,11 +12,13 @@ from infra.aws.profiles import Profile
 from infra.local.mapping import mapped
 from lamplighter.domain.job import DEFAULT_POOL
 from lamplighter.stages.thrift import LEAD, LONGEST_REST
-from lamplighter.telemetry.metrics import METRICS
+from lamplighter.telemetry.metrics import DEAD_LETTERS, METRICS, REQUESTS_DEFERRED, Metric
 
 # AWS's: a unit has so many pollers, and a poller so many calls at once.
 _POLLERS_PER_UNIT: Final = 10
 _CALLS_PER_POLLER: Final = 5
+# Told when it happens, and else not; by the hour in which it is told a metric is paid.
+_OF_TROUBLE: Final = frozenset({DEAD_LETTERS, REQUESTS_DEFERRED})
 
 
 def how_many_cells(profile: Profile, load: Load, assumed: Assumed = ASSUMED) -> int:
@@ -40,12 +43,18 @@ def alarm_metrics(profile: Profile) -> int:
     return 13 + 2 + 2 * functions + disks + 2
 
 
-def series(pools: int, classes: int) -> int:
+def series(pools: int, classes: int, metrics: Collection[Metric] = METRICS) -> int:
     """Metrics by all their dimensions, and each once for the cell."""
     size = {"Pool": pools, "Class": classes}
     return sum(
-        1 + (math.prod(size[name] for name in metric.by) if metric.by else 0) for metric in METRICS
+        1 + (math.prod(size[name] for name in metric.by) if metric.by else 0) for metric in metrics
     )
+
+
+def quiet_series(pools: int) -> int:
+    """What an hour tells that has nothing but a canary in it: its class, each pool's backlog."""
+    told = [metric for metric in METRICS if metric not in _OF_TROUBLE]
+    return series(1, 1, told) + pools - 1
 
 
 def mappings() -> int:

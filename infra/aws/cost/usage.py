@@ -16,6 +16,7 @@ from infra.aws.cost.sizes import (
     how_many_cells,
     mappings,
     poller_units,
+    quiet_series,
     series,
 )
 from infra.aws.options import Options
@@ -136,8 +137,7 @@ def _bus(profile: Profile, load: Load, assumed: Assumed) -> Usage:
 
 def _around(profile: Profile, load: Load, assumed: Assumed) -> Usage:
     pools = (DEFAULT_POOL, TASKS_POOL)
-    # At rest there is the canary's class, and the backlog of each pool. Paid by the hour.
-    quiet, busy = series(1, 1) + 1, series(len(pools), len(JobClass))
+    quiet, busy = quiet_series(len(pools)), series(len(pools), len(JobClass))
     share = load.hours_a_day / 24
     traced = load.runs / profile.trace_one_in if profile.trace_one_in else 0.0
     return {

@@ -197,6 +197,15 @@ def test_runners_reach_courier_alerts_and_logs(template: Template) -> None:
     assert not template.may(template.role_of("submit"), "lambda:InvokeFunction")
 
 
+def test_whoever_may_alert_is_told_of_whom_and_by_which_way(template: Template) -> None:
+    """One who may and knows no topic would be silent; and SNS has no endpoint, but the courier."""
+    for name in template.functions():
+        variables = template.variables(name)
+        may = bool(template.may(template.role_of(name), "sns:Publish"))
+        assert ("LAMPLIGHTER_ALERT_SNS_TOPIC" in variables) is may, name
+        assert ("LAMPLIGHTER_COURIER_FUNCTION" in variables) is may, name
+
+
 def test_publishers_may_publish_with_kafka(with_kafka: Template) -> None:
     topics = len(with_kafka.of_type("AWS::MSK::Topic"))
 

@@ -10,9 +10,9 @@ pytestmark = pytest.mark.xdist_group("aws")
 
 # Who calls what from inside, by profile: endpoints are exactly these.
 ENDPOINTS = {
-    "small": {"lambda", "sns", "sqs"},
-    "standard": {"lambda", "sns", "secretsmanager", "xray", "ecr.api", "ecr.dkr", "logs"},
-    "large": {"lambda", "sns", "secretsmanager", "xray", "ecr.api", "ecr.dkr", "logs"},
+    "small": {"lambda", "sqs"},
+    "standard": {"lambda", "secretsmanager", "xray", "ecr.api", "ecr.dkr", "logs"},
+    "large": {"lambda", "secretsmanager", "xray", "ecr.api", "ecr.dkr", "logs"},
 }
 
 

@@ -115,7 +115,7 @@ OF_TARGETS = {
 
 @pytest.mark.parametrize("of_service", OF_TARGETS)
 def test_a_target_brings_its_endpoint(of_service: str) -> None:
-    """Those of Lambda and SNS are there already, and a role is called by nobody."""
+    """That of Lambda is there already, SNS is the courier's way, a role is called by nobody."""
     target, brings = OF_TARGETS[of_service]
     named = {"profile": "standard", "zones": "eu-west-1a,eu-west-1b,eu-west-1c"}
 

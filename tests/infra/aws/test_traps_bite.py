@@ -76,7 +76,7 @@ CASES: list[tuple[str, Change, Check]] = [
      test_deployment.test_the_watcher_and_the_workers_wait_for_the_tables),
     *(
         ("standard", without(_ENDPOINT, service), check)
-        for service in ("ecr.api", "ecr.dkr", "logs", "lambda", "sns", "secretsmanager", "xray")
+        for service in ("ecr.api", "ecr.dkr", "logs", "lambda", "secretsmanager", "xray")
         for check in [
             test_network.test_every_service_called_from_inside_has_an_endpoint_and_no_other
         ]

@@ -94,4 +94,10 @@ def _spans() -> Spans:
 def clients() -> "Clients":
     from lamplighter.adapters.targets.aws.clients import Clients
 
-    return Clients()
+    made = Clients()
+    if function := settings().courier_function:
+        from lamplighter.adapters.targets.http.courier import CourierSender
+
+        # An endpoint for SNS would be paid for by the hour, and stand idle for most of them.
+        made.carry("sns", CourierSender(function, made).send_alone)
+    return made

@@ -8,6 +8,8 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import NoRegionError
 
+from lamplighter.adapters.targets.aws.carried import Send, carry
+
 DEFAULT_READ_SECONDS: Final = 60
 # A client's read timeout is fixed when it is made; with these steps there are few of them.
 _READ_STEPS: Final = (5, 10, 20, 30, 60, 120, 300, 600, 900)
@@ -30,6 +32,11 @@ class Clients:
         self._lock = threading.Lock()
         self._session: boto3.session.Session | None = None
         self._made: dict[tuple[str, str | None, int, bool], Any] = {}
+        self._carried: dict[str, Send] = {}
+
+    def carry(self, service: str, send: Send) -> None:
+        """Let somebody else take out what is for a service. To be said before it is called."""
+        self._carried[service] = send
 
     def get(
         self,
@@ -62,6 +69,9 @@ class Clients:
         make: Any = self._session.client  # typed per service, and the name is a variable here
         named = region or os.environ.get("AWS_REGION")
         try:
-            return make(service, region_name=named, config=config)
+            client = make(service, region_name=named, config=config)
         except NoRegionError:
             raise NoRegion from None
+        if send := self._carried.get(service):
+            carry(client, send)
+        return client
