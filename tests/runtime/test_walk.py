@@ -5,6 +5,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -18,6 +20,7 @@ from infra.local.kafka.server import Kafka
 from infra.local.mapping import Mapped
 from infra.local.postgres import Postgres
 from infra.local.valkey import Valkey
+from lamplighter.adapters.postgres.listing import PostgresQueryLedger
 from lamplighter.contracts.dead_letters import DeadLetter, read_dead_letter
 from lamplighter.contracts.msk import event_of, settle
 from lamplighter.contracts.topics import (
@@ -27,8 +30,11 @@ from lamplighter.contracts.topics import (
     job_runs,
     job_runs_topics,
 )
+from lamplighter.domain.canary import INTERNAL_TENANT, canary_id
 from lamplighter.domain.policy import JobClass
+from lamplighter.domain.states import RunState
 from lamplighter.ports.bus import Message, Record, Topic
+from lamplighter.ports.ledger_queries import LAST_ID, RunFilter
 from lamplighter.stages.capacity import executor_group
 from tests.runtime.cell import Cell, recorded, until
 from tests.runtime.conftest import Start
@@ -116,6 +122,30 @@ def test_whatever_a_function_tells_is_a_line_of_its_own(cell: Cell) -> None:
         told = [json.loads(line) for line in lines if line.startswith("{")]
         assert told, name
         assert not [line for line in lines if "}{" in line]
+
+
+def test_the_canary_fires_as_often_as_its_deployment_says(cell: Cell, start: Start) -> None:
+    """Each deployment calls `migrate` with its own period: made, changed, and ended."""
+
+    def deployed(seconds: int) -> str:
+        made = start("migrate", {**cell.settings, "LAMPLIGHTER_CANARY_SECONDS": str(seconds)})
+        canary: str = made.invoke(recorded("migrate"))["Data"]["Canary"]
+        return canary
+
+    def fires() -> list[datetime]:
+        came_back = RunFilter(canary_id(0), RunState.SUCCESS)
+        with closing(PostgresQueryLedger(cell.settings["LAMPLIGHTER_DATABASE_URL"])) as ledger:
+            runs = ledger.list_runs(INTERNAL_TENANT, came_back, LAST_ID, 100).items
+        return sorted(run.fire_at for run in runs)
+
+    slow, quick = deployed(3600), deployed(2)
+    until(lambda: len(fires()) >= 3)
+    ended = deployed(0)
+
+    assert (slow, quick, ended) == (str(canary_id(0)), str(canary_id(0)), "")
+    assert {each.timestamp() % 2 for each in fires()} == {0.0}
+    assert min(after - before for before, after in pairwise(fires())) == timedelta(seconds=2)
+    until(lambda: cell.function("recorder").log().count('"CanaryLatenessMs":[') >= 3)
 
 
 def test_what_is_delivered_twice_changes_nothing(cell: Cell) -> None:

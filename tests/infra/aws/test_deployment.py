@@ -66,6 +66,18 @@ def test_tables_are_made_again_when_a_migration_is_new(template: Template) -> No
     assert properties["digest"] == migrations_digest()
 
 
+def test_the_canary_is_changed_when_its_period_is_another(template: Template) -> None:
+    """The property has CloudFormation call again; the variable is what `migrate` then reads.
+
+    The variable must be the new one by then.
+    """
+    period = str(template.profile.canary_seconds)
+
+    assert template.one("Custom::LamplighterSchema")["canarySeconds"] == period
+    assert template.variables("migrate")["LAMPLIGHTER_CANARY_SECONDS"] == period
+    assert template.function("migrate") in template.before(_schema(template))
+
+
 def test_tables_wait_for_the_deployments_own_topics(with_kafka: Template) -> None:
     assert set(with_kafka.of_type("AWS::MSK::Topic")) <= with_kafka.before(_schema(with_kafka))
 

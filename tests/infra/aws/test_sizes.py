@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 import pytest
+from aws_cdk.aws_rds import AuroraPostgresEngineVersion
 
 from infra.aws.constructs.broker import topics
 from tests.infra.aws.template import Template
@@ -15,9 +16,9 @@ SOLD: Final = {
     "standard": (["kafka.m7g.large"], []),
     "large": (["express.m7g.large"], ["cache.r7g.xlarge"]),
 }
-# The first minor version of a major one that may pause at 0 ACU: from memory, so only a floor. That
-# ours exists in a region is one of the things that an account tells.
-PAUSES_FROM: Final = {13: 15, 14: 12, 15: 7, 16: 3, 17: 4}
+# The first minor version of a major one that may rest at 0 ACU: Aurora's user guide, "How Aurora
+# serverless works", the table of capacity ranges (0 to 256). Whatever is higher than the last may.
+PAUSES_FROM: Final = {13: 15, 14: 12, 15: 7, 16: 3}
 
 
 def test_brokers_and_nodes_are_of_types_that_there_are(template: Template) -> None:
@@ -52,7 +53,15 @@ def test_a_database_that_sleeps_is_of_a_version_that_can(example: Template) -> N
 
     assert cluster["Engine"] == "aurora-postgresql"
     assert cluster["EngineVersion"] == example.profile.database.version
-    assert minor >= PAUSES_FROM[major]
+    assert minor >= PAUSES_FROM.get(major, 0)
+    assert major >= min(PAUSES_FROM)
+
+
+def test_the_databases_version_is_one_that_aurora_has(example: Template) -> None:
+    """As far as the CDK's own list knows; whether it is offered in a region, an account tells."""
+    version = example.one("AWS::RDS::DBCluster")["EngineVersion"]
+
+    assert hasattr(AuroraPostgresEngineVersion, f"VER_{version.replace('.', '_')}")
 
 
 def test_the_database_takes_no_connection_without_tls(example: Template) -> None:
