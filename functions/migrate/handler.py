@@ -30,7 +30,7 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: 
     given = wiring.settings()
     asked = event.get("ResourceProperties", {})
     admin = wiring.admin_database(asked.get("AdminSecret"))
-    applied = migrate(admin, days_ahead=given.partition_days_ahead, connect_seconds=_WAKE_SECONDS)
+    applied = migrate(admin, days_ahead=given.partition_days_ahead, wake_seconds=_WAKE_SECONDS)
     login = given.database_login or _user(given.database_url or "")
     has_role = given.database_iam and ensure_role(admin, login)
     topics = all_topics(given.windows())

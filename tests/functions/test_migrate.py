@@ -4,9 +4,10 @@ import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from datetime import timedelta
 from pathlib import Path
+from typing import Self
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -20,10 +21,12 @@ from infra.local.lambdas import Context
 from infra.local.postgres import Postgres
 from infra.local.valkey import Valkey
 from lamplighter import wiring
+from lamplighter.adapters.postgres import migrate as applying
 from lamplighter.adapters.postgres.listing import PostgresQueryLedger
 from lamplighter.adapters.postgres.migrate import migrate as apply
 from lamplighter.adapters.postgres.role import ensure_role
 from lamplighter.domain.canary import INTERNAL_TENANT, canary_id
+from lamplighter.domain.errors import LedgerUnavailable
 from lamplighter.domain.run import Outcome, Ticket, Verdict
 from lamplighter.domain.states import RunState
 from lamplighter.wiring import stores
@@ -95,37 +98,78 @@ def _pass_on(source: socket.socket, sink: socket.socket) -> None:
         sink.shutdown(socket.SHUT_WR)
 
 
-@contextmanager
-def _drowsy(url: str, seconds: float) -> Iterator[str]:
-    """The same database behind a door at which everybody waits first, as before one that pauses."""
-    place = urlsplit(url)
-    door = socket.create_server(("127.0.0.1", 0))
+class _Door:
+    """Before the same database: who knocks waits first, or is turned away so often."""
 
-    def let_in(people: ThreadPoolExecutor) -> None:
+    def __init__(self, url: str, *, seconds: float = 0.0, refusals: int = 0) -> None:
+        self.knocks = 0
+        self._seconds, self._refusals = seconds, refusals
+        self._place = urlsplit(url)
+        self._door = socket.create_server(("127.0.0.1", 0))
+        before = self._place.netloc.rpartition("@")[0]
+        at = f"{before}@127.0.0.1:{self._door.getsockname()[1]}"
+        self.url = self._place._replace(netloc=at).geturl()
+
+    def __enter__(self) -> Self:
+        self._people = ThreadPoolExecutor()
+        self._people.submit(self._let_in)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._door.shutdown(socket.SHUT_RDWR)  # whoever waits at it goes home
+        self._people.shutdown()
+        self._door.close()
+
+    def _let_in(self) -> None:
         with suppress(OSError), ExitStack() as lines:
             while True:
-                guest = lines.enter_context(door.accept()[0])
-                time.sleep(seconds)
-                host = socket.create_connection((place.hostname, place.port))
+                guest = lines.enter_context(self._door.accept()[0])
+                self.knocks += 1
+                if self.knocks <= self._refusals:
+                    guest.close()
+                    continue
+                time.sleep(self._seconds)
+                host = socket.create_connection((self._place.hostname, self._place.port))
                 lines.enter_context(host)
-                people.submit(_pass_on, guest, host)
-                people.submit(_pass_on, host, guest)
-
-    before = place.netloc.rpartition("@")[0]
-    with door, ThreadPoolExecutor() as people:
-        people.submit(let_in, people)
-        try:
-            yield place._replace(netloc=f"{before}@127.0.0.1:{door.getsockname()[1]}").geturl()
-        finally:
-            door.shutdown(socket.SHUT_RDWR)  # whoever waits at it goes home
+                for way in ((guest, host), (host, guest)):
+                    self._people.submit(_pass_on, *way)
 
 
 def test_a_database_that_sleeps_is_waited_for(cell: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Longer than anybody else would wait: a deployment that gives up is taken back as a whole."""
-    with _drowsy(cell, 6.0) as door:
-        monkeypatch.setattr(wiring, "admin_database", lambda _: door)
+    with _Door(cell, seconds=6.0) as door:
+        monkeypatch.setattr(wiring, "admin_database", lambda _: door.url)
 
         assert migrate({}, Context("migrate"))["applied"]
+
+
+def test_a_database_that_turns_away_who_wakes_it_is_asked_again(
+    cell: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(applying, "_KNOCK_SECONDS", 0.01)
+    with _Door(cell, refusals=3) as door:
+        monkeypatch.setattr(wiring, "admin_database", lambda _: door.url)
+
+        assert migrate({}, Context("migrate"))["applied"]
+    assert door.knocks >= 4
+
+
+def test_a_database_that_turns_everybody_away_is_not_asked_for_ever(
+    cell: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(applying, "_KNOCK_SECONDS", 0.01)
+    with _Door(cell, refusals=1_000_000) as door, pytest.raises(LedgerUnavailable):
+        apply(door.url, wake_seconds=1)
+
+    assert door.knocks > 1
+
+
+def test_a_database_that_is_awake_and_refuses_is_asked_once(cell: str) -> None:
+    nobody = as_user(cell, "nobody")
+    with _Door(nobody) as door, pytest.raises(LedgerUnavailable, match="nobody"):
+        apply(door.url, wake_seconds=60)
+
+    assert door.knocks == 1
 
 
 def test_deleting_the_resource_needs_nothing_and_deletes_nothing(

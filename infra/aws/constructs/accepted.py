@@ -18,6 +18,7 @@ _INTERFACES: Final = (
 )
 _OF_THE_CDK: Final = "a role of the CDK's own function, which runs during deployments only"
 
+_LOGINS: Final = "Database/Logins"
 # Path below the stack -> rule -> reason.
 _REASONS: Final[dict[str, dict[str, str]]] = {
     "Storage/Logs": {
@@ -44,6 +45,11 @@ _REASONS: Final[dict[str, dict[str, str]]] = {
     "Mappings/SetAside": {"SQS3": "it is where failed batches end: there is nothing behind it"},
     f"{CALLER}/ServiceRole": {_LAMBDA_ROLE: _OF_THE_CDK},
     "Schema/Provider/framework-onEvent": {_LAMBDA_ROLE: _OF_THE_CDK, "L1": "the CDK's own choice"},
+    f"{_LOGINS}/Provider/framework-onEvent": {
+        _LAMBDA_ROLE: _OF_THE_CDK,
+        "L1": "the CDK's own choice",
+    },
+    f"{_LOGINS}/Maker": {"L1": "that of all our functions"},
 }
 
 
@@ -60,9 +66,16 @@ def accept(stack: Stack, options: Options) -> None:
     _accept(_find(stack, "Tasks/Definition/TaskRole"), _of_tasks(stack, options))
     for role in (functions["executor"].role, _find(stack, "Tasks/Definition/TaskRole")):
         _accept(role, _of_targets(options))
-    migrate = stack.get_logical_id(functions["migrate"].node.default_child)
-    own = {_WILDCARD.format(f"<{migrate}.Arn>:*"): "any version of the one function that it calls"}
-    _accept(_find(stack, "Schema/Provider/framework-onEvent"), own)
+    _accept_call(stack, "Schema", functions["migrate"])
+    if maker := _find(stack, f"{_LOGINS}/Maker"):
+        _accept_call(stack, _LOGINS, maker)
+
+
+def _accept_call(stack: Stack, path: str, called: IConstruct) -> None:
+    """Of a provider's own function, that it may call the one which does the work."""
+    name = stack.get_logical_id(called.node.default_child)
+    own = {_WILDCARD.format(f"<{name}.Arn>:*"): "any version of the one function that it calls"}
+    _accept(_find(stack, f"{path}/Provider/framework-onEvent"), own)
 
 
 def _of_role(logs: str, options: Options) -> dict[str, str]:

@@ -6,14 +6,13 @@ from aws_cdk import Annotations, Duration, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_rds as rds
-from aws_cdk import custom_resources as cr
 from constructs import Construct
 
 from infra.aws.brought import AUTHORITIES
-from infra.aws.constructs.calls import call
+from infra.aws.constructs.logins import Logins
 from infra.aws.constructs.network import Network
 from infra.aws.constructs.storage import Storage
-from infra.aws.logins import DATABASE, login_of, make_logins
+from infra.aws.logins import DATABASE, login_of
 from infra.aws.options import Options
 
 PORT: Final = 5432
@@ -43,7 +42,8 @@ class Database(Construct):
         self.door = network.group("Database", "Aurora", outbound=False)
         self.door.add_ingress_rule(network.app, ec2.Port.tcp(PORT), "functions and tasks")
         self.cluster = self._cluster(network, storage)
-        self.ready = self._logins(storage)
+        logins = Logins(self, "Logins", self._profile, cluster=self.cluster, key=storage.key)
+        self.ready = logins.made
 
     def url(self, function: str) -> str:
         """Whose it is. Without a password: that is a token, signed where it is used.
@@ -71,7 +71,7 @@ class Database(Construct):
             credentials=rds.Credentials.from_generated_secret(_OWNER, encryption_key=storage.key),
             default_database_name=DATABASE,
             iam_authentication=True,
-            # For the logins alone: they are made from outside the network, see _logins.
+            # For the logins alone: they are made from outside the network, see logins.py.
             enable_data_api=True,
             writer=rds.ClusterInstance.serverless_v2("Writer"),
             readers=[
@@ -93,36 +93,3 @@ class Database(Construct):
             vpc_subnets=network.inside,
             security_groups=[self.door],
         )
-
-    def _logins(self, storage: Storage) -> cr.AwsCustomResource:
-        """Made through the Data API, from outside the network.
-
-        A function inside would need an endpoint for the owner's password, for this one call of a
-        deployment's life.
-        """
-        secret = self.cluster.secret
-        made = call(
-            self,
-            "Login",
-            self._profile,
-            action=("rds-data", "ExecuteStatement"),
-            parameters={
-                "resourceArn": self.cluster.cluster_arn,
-                "secretArn": secret.secret_arn,
-                "database": DATABASE,
-                "sql": make_logins(),
-            },
-            identity="login",
-            may=[
-                _may(["rds-data:ExecuteStatement"], self.cluster.cluster_arn),
-                _may(["secretsmanager:GetSecretValue"], secret.secret_arn),
-                _may(["kms:Decrypt"], storage.key.key_arn),
-            ],
-        )
-        # The cluster's address exists before anybody answers at it.
-        made.node.add_dependency(self.cluster)
-        return made
-
-
-def _may(actions: list[str], resource: str) -> iam.PolicyStatement:
-    return iam.PolicyStatement(actions=actions, resources=[resource])

@@ -44,19 +44,17 @@ def test_tables_wait_for_the_writer_and_for_the_login(template: Template) -> Non
 
     (writer,) = (name for name in template.of_type("AWS::RDS::DBInstance") if "Writer" in name)
     assert writer in before
-    assert next(name for name in template.of_type("Custom::AWS") if "Login" in name) in before
+    (logins,) = template.of_type("Custom::LamplighterLogins")
+    assert logins in before
+    assert writer in template.before(logins)
 
 
 def test_the_login_is_one_for_iam(template: Template) -> None:
-    (login,) = (
-        each["Properties"]
-        for name, each in template.of_type("Custom::AWS").items()
-        if "Login" in name
-    )
-    call = json.loads(flat(login["Create"]))
+    logins = template.one("Custom::LamplighterLogins")
+    (cluster,) = template.of_type("AWS::RDS::DBCluster")
 
-    assert call["service"] == "rds-data"
-    assert "GRANT rds_iam TO lamplighter" in call["parameters"]["sql"]
+    assert "GRANT rds_iam TO lamplighter" in logins["sql"]
+    assert flat(logins["resourceArn"]).endswith(f":cluster:<{cluster}>")
     assert template.one("AWS::RDS::DBCluster")["EnableHttpEndpoint"] is True
 
 

@@ -64,7 +64,7 @@ CASES: list[tuple[str, Change, Check]] = [
      test_functions.test_no_concurrency_is_reserved),
     ("standard", independent(_SCHEMA),
      test_deployment.test_tables_wait_for_the_writer_and_for_the_login),
-    ("standard", independent("Custom::AWS", "AWS::IAM::Policy"),
+    ("standard", independent("Custom::LamplighterLogins", "AWS::IAM::Policy"),
      test_deployment.test_tables_wait_for_the_writer_and_for_the_login),
     ("standard", independent(_SCHEMA),
      test_deployment.test_tables_wait_for_the_deployments_own_topics),

@@ -10,6 +10,7 @@ asks for the table after it stands in line behind it; it tries again a few times
 """
 
 import hashlib
+import math
 import time
 from datetime import timedelta
 from importlib.resources import files
@@ -36,6 +37,7 @@ LOCK_SECONDS, LOCK_ATTEMPTS = 4.0, 5
 # How long another's migration may take before we say that it is stuck.
 TURN_SECONDS = 300.0
 _POLL_SECONDS = 0.05
+_CONNECT_SECONDS, _KNOCK_SECONDS = 5, 1.0
 
 
 class MigrationChanged(LamplighterError):
@@ -50,12 +52,13 @@ class MigrationFailed(LamplighterError):
     """The database refused a migration. Nothing of that file was kept; those before it were."""
 
 
-def migrate(url: Address, *, days_ahead: int = DAYS_AHEAD, connect_seconds: int = 5) -> list[str]:
-    """Bring a database up to date; answers with the names of what was applied just now."""
+def migrate(url: Address, *, days_ahead: int = DAYS_AHEAD, wake_seconds: int = 0) -> list[str]:
+    """Bring a database up to date; answers with the names of what was applied just now.
+
+    One that rests, or is not up yet, is waited for as long as `wake_seconds`.
+    """
     try:
-        with psycopg.connect(
-            resolved(url), autocommit=True, connect_timeout=connect_seconds
-        ) as conn:
+        with _connected(url, wake_seconds) as conn:
             _take_turn(conn)
             try:
                 applied = _apply_missing(conn)
@@ -65,6 +68,24 @@ def migrate(url: Address, *, days_ahead: int = DAYS_AHEAD, connect_seconds: int 
             return applied
     except psycopg.OperationalError as error:
         raise LedgerUnavailable(str(error)) from error
+
+
+def _connected(url: Address, wake_seconds: int) -> Connection:
+    """Whether it keeps who knocks waiting, refuses them, or hangs up, while it wakes."""
+    deadline = time.monotonic() + wake_seconds
+    while True:
+        left = max(_CONNECT_SECONDS, math.ceil(deadline - time.monotonic()))
+        try:
+            return psycopg.connect(resolved(url), autocommit=True, connect_timeout=left)
+        except psycopg.OperationalError as error:
+            if time.monotonic() >= deadline or _is_final(error):
+                raise
+            time.sleep(_KNOCK_SECONDS)
+
+
+def _is_final(error: psycopg.OperationalError) -> bool:
+    """A server that is there has said no, and not merely that it is still starting."""
+    return "FATAL" in str(error) and "starting up" not in str(error)
 
 
 def migrations() -> dict[str, str]:
