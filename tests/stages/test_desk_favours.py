@@ -13,7 +13,7 @@ from lamplighter.contracts.messages import JobEvent, JobEventType, running, stoo
 from lamplighter.domain.errors import LedgerUnavailable
 from lamplighter.domain.job import Job
 from lamplighter.domain.policy import JobClass
-from lamplighter.domain.run import Ticket
+from lamplighter.domain.run import Ticket, Verdict
 from lamplighter.domain.states import RunState
 from lamplighter.ports.queue import Counts, Depth, QueueUnavailable
 from lamplighter.ports.rollups import Rollup
@@ -71,8 +71,58 @@ def test_a_submission_is_told_once_and_its_repetition_is_not(shop: Shop) -> None
         shop.call("POST", "/jobs", {"name": "a"}, headers={"Idempotency-Key": "k"}).body["job_id"]
         for _ in range(2)
     }
-    assert shop.told() == [(JobEventType.SUBMITTED, each) for each in made]
-    assert shop.news[0].due_at == NOON
+    [job_id] = made
+    assert shop.told() == [(JobEventType.SUBMITTED, job_id), (JobEventType.SCHEDULED, job_id)]
+    assert [each.due_at for each in shop.news] == [NOON, NOON]
+    assert shop.news[1].run_id == shop.hinted[0].run_id
+
+
+def test_of_a_batch_every_first_run_is_told_as_scheduled(shop: Shop) -> None:
+    jobs = [{"name": "a"}, {"name": "b", "fan_out": ["eu", "us"]}, {"name": "c", "after": []}]
+    shop.call("POST", "/jobs/batch", {"jobs": jobs})
+
+    scheduled = [each for each in shop.news if each.event_type is JobEventType.SCHEDULED]
+    assert [(each.run_id, each.pool) for each in scheduled] == [
+        (due.run_id, due.pool) for due in shop.hinted
+    ]
+    assert len(scheduled) == 4
+
+
+def test_a_run_that_waits_for_others_is_told_as_scheduled_only_when_it_is_free(
+    shop: Shop,
+) -> None:
+    first = shop.call.submit()
+    shop.news.clear()
+    waiting = shop.call.submit(after=[first])
+    assert shop.told() == [(JobEventType.SUBMITTED, waiting)]
+
+    [due] = shop.hinted
+    shop.finish(due.run_id, shop.claim(due.run_id))
+    shop.news.clear()
+    free = shop.call.submit(after=[first])
+    assert shop.told() == [(JobEventType.SUBMITTED, free), (JobEventType.SCHEDULED, free)]
+
+
+def test_a_job_whose_upstream_has_failed_is_told_as_skipped_at_once(shop: Shop) -> None:
+    first = shop.call.submit(max_retries=0)
+    [due] = shop.hinted
+    shop.finish(due.run_id, shop.claim(due.run_id), Verdict.FAILED)
+    shop.news.clear()
+
+    job_id = shop.call.submit(after=[first])
+
+    assert shop.told() == [(JobEventType.SUBMITTED, job_id), (JobEventType.SKIPPED, job_id)]
+
+
+def test_an_edited_schedule_is_told_as_the_run_that_it_leads_to(shop: Shop) -> None:
+    job_id = shop.call.submit(cron_expression="0 * * * *")
+    shop.news.clear()
+
+    shop.call("PUT", f"/jobs/{job_id}", {"cron_expression": "0 0 * * *"})
+
+    [news] = shop.news
+    assert (news.event_type, str(news.job_id)) == (JobEventType.SCHEDULED, job_id)
+    assert news.due_at == NOON + timedelta(hours=12)
 
 
 def test_a_cancelled_run_is_told_and_a_running_one_is_flagged(shop: Shop) -> None:

@@ -73,6 +73,7 @@ def test_those_that_wait_are_written_at_once_and_each_gets_its_own(world: World)
     for request, answer in zip(requests, answers, strict=True):
         assert answer.created == {each.job.job_id for each in request}
         assert len(answer.runs) == len(request)
+        assert [run.job.job_id for run in answer.first] == [each.job.job_id for each in request]
     runs = [due.run_id for answer in answers for due in answer.runs]
     assert len(set(runs)) == 4
 

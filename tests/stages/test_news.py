@@ -89,15 +89,17 @@ def test_with_the_bus_away_those_that_wait_are_freed_by_hand(office: Office) -> 
     assert office.run(dependent).state is RunState.SKIPPED
 
 
-def test_only_new_jobs_are_told_as_submitted(office: Office) -> None:
+def test_only_new_jobs_are_told_as_submitted_each_with_its_first_run(office: Office) -> None:
     known = office.submit()
-    new = Submission(office.after(known), NOON)
-    accepted = Accepted(frozenset({new.job.job_id}), [])
+    new = Submission(office.submit(), NOON)
+    first = new_runs(new.job, NOON)
+    accepted = Accepted(frozenset({new.job.job_id}), [], first)
 
     news = submitted_news([Submission(known), new], accepted, NOON)
 
-    assert [(each.event_type, each.job_id, each.due_at) for each in news] == [
-        (JobEventType.SUBMITTED, new.job.job_id, NOON)
+    assert [(each.event_type, each.job_id, each.run_id, each.due_at) for each in news] == [
+        (JobEventType.SUBMITTED, new.job.job_id, None, NOON),
+        (JobEventType.SCHEDULED, new.job.job_id, first[0].run_id, NOON),
     ]
 
 

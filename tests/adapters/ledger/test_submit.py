@@ -25,6 +25,7 @@ def test_a_submitted_job_has_its_first_run(play: Play) -> None:
     accepted = play.submit(submission)
     assert accepted.created == {submission.job.job_id}
     assert accepted.runs == [Due(run_of(submission, fire, "eu"), TENANT, "eu", 2, fire, 0)]
+    assert [run.as_due() for run in accepted.first] == accepted.runs
     run = play.only_run(submission)
     assert (run.state, run.fire_at, run.due_at) == (RunState.SCHEDULED, fire, fire)
     assert (run.fence, run.attempt_number, run.losses, run.wake_at) == (0, 1, 0, None)
@@ -96,7 +97,8 @@ def test_a_run_that_is_born_late_is_woken_at_once(play: Play) -> None:
 def test_a_first_fire_beyond_the_ready_days_waits_in_its_schedule(play: Play) -> None:
     far = play.at(30 * 86_400)
     submission = one_off(far)
-    assert play.submit(submission).runs == []
+    accepted = play.submit(submission)
+    assert (accepted.runs, accepted.first) == ([], [])
     assert play.runs(submission) == []
     [standing] = play.ledger.due_schedules(far + timedelta(seconds=1), 10)
     assert (standing.job.job_id, standing.next_fire_at) == (submission.job.job_id, far)
@@ -145,7 +147,7 @@ def test_who_submits_again_tells_the_queue_again_of_what_waits(play: Play) -> No
 
     again = play.submit(near, far, begun)
 
-    assert again.created == frozenset()
+    assert (again.created, again.first) == (frozenset(), [])
     assert again.runs == [due for due in first.runs if due.run_id == play.only_run(near).run_id]
 
 

@@ -28,6 +28,8 @@ def test_a_whole_graph_is_submitted_at_once(play: Play) -> None:
     accepted = play.submit(end, right, left, root)
     assert len(accepted.created) == 4
     assert [due.run_id for due in accepted.runs] == [play.only_run(root).run_id]
+    assert [run.as_due() for run in accepted.first] == accepted.runs
+    assert accepted.judged == []
     for job in (left, right, end):
         run = play.only_run(job)
         assert (run.state, run.fire_at) == (RunState.BLOCKED, root.first_fire)
@@ -164,6 +166,8 @@ def test_a_dependent_of_a_one_off_that_has_ended_is_judged_at_once(
     assert [due.run_id for due in accepted.runs] == (
         [run.run_id] if state is RunState.SCHEDULED else []
     )
+    assert [(each.run_id, each.state) for each in accepted.judged] == [(run.run_id, state)]
+    assert accepted.first == []
     further = following(job)
     play.submit(further)
     expected = RunState.BLOCKED if state is RunState.SCHEDULED else RunState.SKIPPED

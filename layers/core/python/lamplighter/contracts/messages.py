@@ -196,7 +196,7 @@ def submitted(job: Job, first_fire: datetime | None, at: datetime) -> JobEvent:
 
 
 def added(job_id: UUID, run: Due, at: datetime) -> JobEvent:
-    """A run was written down because somebody asked for it."""
+    """A run was written down because somebody asked for it, or for another time."""
     return JobEvent(
         event_type=JobEventType.SCHEDULED,
         job_id=job_id,
@@ -211,8 +211,8 @@ def added(job_id: UUID, run: Due, at: datetime) -> JobEvent:
     )
 
 
-def scheduled(run: NewRun, at: datetime) -> JobEvent:
-    """A run was written down, for a fire to come."""
+def scheduled(run: NewRun, at: datetime, *, is_kept: bool = True) -> JobEvent:
+    """A run was written down, for a fire to come. `is_kept`: as the job's status, in the cache."""
     return JobEvent(
         event_type=JobEventType.SCHEDULED,
         job_id=run.job.job_id,
@@ -223,5 +223,5 @@ def scheduled(run: NewRun, at: datetime) -> JobEvent:
         pool=run.pool,
         priority=run.job.priority,
         due_at=run.due_at,
-        status=run.state.name,
+        status=run.state.name if is_kept else None,
     )

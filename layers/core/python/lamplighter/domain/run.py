@@ -1,5 +1,6 @@
 """What travels between the stages: a run that is due, one that is claimed, one that has ended."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Final
@@ -230,3 +231,5 @@ class Accepted(msgspec.Struct, frozen=True):
 
     created: frozenset[UUID]  # the others were there already, with the same body
     runs: list[Due]
+    first: Sequence[NewRun] = ()  # those of new jobs that have waited for no upstream
+    judged: Sequence[Settled] = ()  # runs of new jobs that have, and are freed or skipped already

@@ -27,7 +27,7 @@ from lamplighter.domain.states import RunState
 from lamplighter.domain.target import revealed
 from lamplighter.fail_points import FailPoint, fail_point
 from lamplighter.ports.ledger_queries import LAST_ID, LONGEST_PAGE, RunFilter
-from lamplighter.stages.desk import SOON, Desk, Timing, Timings, fires_from
+from lamplighter.stages.desk import Desk, Timing, Timings, fires_from
 from lamplighter.stages.once import Occasion, once
 
 _log = logging.getLogger("lamplighter.change")
@@ -89,7 +89,7 @@ def _timing(desk: Desk, before: Job, after: Job, now: datetime) -> Timing:
 
 def _tell_of_first_run(desk: Desk, job: Job, timing: Timing, now: datetime) -> None:
     """Read it back: whether its day was ready, and how jitter delays it, only the ledger knows."""
-    if timing.first_fire is None or job.after or timing.first_fire > now + SOON:
+    if timing.first_fire is None or job.after:
         return
     page = desk.ledger.list_runs(
         job.tenant,
@@ -100,8 +100,9 @@ def _tell_of_first_run(desk: Desk, job: Job, timing: Timing, now: datetime) -> N
     due = [
         Due(run.run_id, run.tenant, run.pool, run.priority, run.due_at, run.fence)
         for run in page.items
+        if run.state is RunState.SCHEDULED
     ]
-    desk.tell_queue(due, now)
+    desk.tell_added(job.job_id, due, now)
 
 
 def run_now(desk: Desk, tenant: str, job_id: UUID, occasion: Occasion) -> list[UUID]:

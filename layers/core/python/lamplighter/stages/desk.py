@@ -94,7 +94,7 @@ class Desk(msgspec.Struct, frozen=True):
             self.announce(submitted_news(submissions, accepted, now))
 
     def tell_added(self, job_id: UUID, runs: Sequence[Due], now: datetime) -> None:
-        """The queue and the readers, of runs beside the schedule."""
+        """The queue and the readers, of runs beside the schedule, or of an edited one."""
         self.tell_queue(runs, now)
         if self.announce is not None and runs:
             self.announce(added_news(job_id, runs, now))

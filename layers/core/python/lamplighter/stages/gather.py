@@ -87,13 +87,17 @@ class _Request:
         """Its own part of an answer to many."""
         jobs = [each.job.job_id for each in self.submissions]
         runs = [
-            by_id[run.run_id]
+            run
             for each in self.submissions
             if each.first_fire is not None
             for run in new_runs(each.job, each.first_fire)
             if run.run_id in by_id
         ]
-        self.answer = Accepted(frozenset(job for job in jobs if job in created), runs)
+        self.answer = Accepted(
+            frozenset(job for job in jobs if job in created),
+            [by_id[run.run_id] for run in runs],
+            [run for run in runs if run.job.job_id in created],
+        )
 
     def accepted(self) -> Accepted:
         if isinstance(self.answer, Accepted):

@@ -20,7 +20,7 @@ from lamplighter.stages.effort import Effort
 from lamplighter.stages.outbox import Outbox
 
 _log: Final = logging.getLogger("lamplighter.news")
-_ROOM: Final = 50_000
+_ROOM: Final = 100_000  # two for a job
 
 Publish = Callable[[Sequence[Message]], None]
 
@@ -58,12 +58,16 @@ def tell_settled(ledger: Ledger, bus: Bus, settled: Sequence[Settled]) -> None:
 def submitted_news(
     submissions: Sequence[Submission], accepted: Accepted, at: datetime
 ) -> list[JobEvent]:
-    """Of jobs that are new: a request that came twice is no news."""
-    return [
+    """Of jobs that are new, and of their first runs: a request that came twice is no news."""
+    jobs = [
         submitted(each.job, each.first_fire, at)
         for each in submissions
         if each.job.job_id in accepted.created
     ]
+    # A status to keep for each of them costs a batch a third of its speed. Who asks before the run
+    # has begun asks the ledger.
+    runs = [scheduled(run, at, is_kept=False) for run in accepted.first]
+    return [*jobs, *runs, *settled_news(accepted.judged)]
 
 
 def added_news(job_id: UUID, runs: Sequence[Due], at: datetime) -> list[JobEvent]:

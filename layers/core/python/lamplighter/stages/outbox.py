@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeVar
 T = TypeVar("T")
 
 _log: Final = logging.getLogger("lamplighter.outbox")
-_AT_ONCE: Final = 500
+_AT_ONCE: Final = 1_000
 # How long the thread stays when there is nothing to do: starting one costs more than waiting.
 _LINGER_SECONDS: Final = 1.0
 # After each sending: who puts one at a time, often, has them sent together. The first goes at once.

@@ -10,12 +10,21 @@ from lamplighter.adapters.memory.books import Books
 from lamplighter.adapters.memory.dependents import block, judge_blocked
 from lamplighter.adapters.memory.first_fire import place_first_fire
 from lamplighter.adapters.memory.graph import keep, settle
-from lamplighter.adapters.memory.runs import still_scheduled, write_down
+from lamplighter.adapters.memory.runs import answer, still_scheduled, write_down
 from lamplighter.adapters.memory.transaction import Transactional
 from lamplighter.domain.errors import IdempotencyConflict, JobEnded
 from lamplighter.domain.job import Job, JobStatus, rejected
 from lamplighter.domain.policy import ScheduleType
-from lamplighter.domain.run import TELL_AGAIN, Accepted, Due, Run, Submission, new_runs
+from lamplighter.domain.run import (
+    TELL_AGAIN,
+    Accepted,
+    Due,
+    NewRun,
+    Recorded,
+    Run,
+    Submission,
+    new_runs,
+)
 
 
 class MemorySubmissions(Transactional):
@@ -26,9 +35,14 @@ class MemorySubmissions(Transactional):
             for job in jobs:
                 keep(books, _born(job, books.now))
             runs = _first_runs(books, [books.jobs[job.job_id] for job in jobs], fresh)
-            judge_blocked(books, [run.run_id for run in runs])
+            judged = judge_blocked(books, [run.run_id for run in runs])
             known = {each.job.job_id for each in submissions} - fresh.keys()
-            return Accepted(frozenset(fresh), still_scheduled(books, runs) + _near(books, known))
+            return Accepted(
+                frozenset(fresh),
+                still_scheduled(books, runs) + _near(books, known),
+                _as_written(jobs, fresh, {run.run_id for run in runs}),
+                [answer(run, Recorded.ACCEPTED) for run in judged],
+            )
 
     def reject(self, submissions: Sequence[Submission], reason: str) -> frozenset[UUID]:
         with self._transaction() as books:
@@ -75,6 +89,14 @@ def _born(job: Job, now: datetime) -> Job:
     return msgspec.structs.replace(
         job, status=JobStatus.SCHEDULED, version=1, created_at=now, updated_at=now
     )
+
+
+def _as_written(
+    jobs: Sequence[Job], fresh: dict[UUID, Submission], written: Collection[UUID]
+) -> list[NewRun]:
+    fires = [(job, fresh[job.job_id].first_fire) for job in jobs if not job.after]
+    runs = [run for job, fire in fires if fire is not None for run in new_runs(job, fire)]
+    return [run for run in runs if run.run_id in written]
 
 
 def _first_runs(books: Books, jobs: Sequence[Job], fresh: dict[UUID, Submission]) -> list[Run]:

@@ -18,7 +18,7 @@ from lamplighter.adapters.postgres.codec import (
     row_to_due,
 )
 from lamplighter.adapters.postgres.database import Database, Row
-from lamplighter.adapters.postgres.dependents import judge_blocked
+from lamplighter.adapters.postgres.dependents import Judged, judge_blocked
 from lamplighter.adapters.postgres.graph import Graph
 from lamplighter.adapters.postgres.partitions import day_of, ensure_days
 from lamplighter.adapters.postgres.queries import queries
@@ -62,7 +62,7 @@ class PostgresSubmissions:
         except UniqueViolation:
             return self._db.run(lambda cursor: _submit_checked(cursor, distinct))
         created = frozenset(each.job.job_id for each in distinct)
-        return Accepted(created, [run.as_due() for run in _written(runs, rows[0])])
+        return _accepted(created, _written(runs, rows[0]))
 
     def reject(self, submissions: Sequence[Submission], reason: str) -> frozenset[UUID]:
         refused = [
@@ -122,15 +122,10 @@ def _columns(submissions: Sequence[Submission], runs: Sequence[NewRun]) -> dict[
     }
 
 
-def _accepted(runs: Sequence[NewRun], row: Row) -> Accepted:
+def _accepted(created: frozenset[UUID], written: Sequence[NewRun]) -> Accepted:
     """The jobs that are new, and their runs that wait for nothing but their time."""
-    created = frozenset(row[0] or ())
-    due = [
-        run.as_due()
-        for run in _written(runs, row)
-        if run.state is RunState.SCHEDULED and run.job.job_id in created
-    ]
-    return Accepted(created, due)
+    first = [run for run in written if run.state is RunState.SCHEDULED]
+    return Accepted(created, [run.as_due() for run in first], first)
 
 
 def _written(runs: Sequence[NewRun], row: Row) -> list[NewRun]:
@@ -144,17 +139,18 @@ def _submit_checked(cursor: Cursor[Row], submissions: Sequence[Submission]) -> A
     runs = _first_runs(submissions)
     columns = _columns(submissions, runs)
     row = cursor.execute(_SQL["insert_jobs"], columns, binary=True).fetchall()[0]
-    accepted = _accepted(runs, row)
-    known = [each for each in submissions if each.job.job_id not in accepted.created]
+    created = frozenset(row[0] or ())
+    known = [each for each in submissions if each.job.job_id not in created]
     if known:
         _check_fingerprints(cursor, known)
-    fresh = [each for each in submissions if each.job.job_id in accepted.created]
+    fresh = [each for each in submissions if each.job.job_id in created]
     Graph(cursor).insert_edges(each.job for each in fresh)
-    written = _written(_first_runs(fresh), row)
+    written = [run for run in _written(runs, row) if run.job.job_id in created]
     join_queues(cursor, written)
-    freed = _block_dependents(cursor, fresh, written)
+    judged = _block_dependents(cursor, fresh, written)
     waiting = _waiting_runs(cursor, known) if known else []
-    return Accepted(accepted.created, accepted.runs + freed + waiting)
+    accepted = _accepted(created, written)
+    return Accepted(created, accepted.runs + judged.due + waiting, accepted.first, judged.settled)
 
 
 def _reject(cursor: Cursor[Row], refused: Sequence[Submission]) -> frozenset[UUID]:
@@ -223,12 +219,12 @@ def _block_dependents(
     cursor: Cursor[Row],
     fresh: Sequence[Submission],
     written: Sequence[NewRun],
-) -> list[Due]:
+) -> Judged:
     """Blocked runs for the new jobs without a schedule; those whose upstreams are done go free."""
     waiting = [each.job for each in fresh if each.job.schedule.schedule_type is ScheduleType.AFTER]
     own = [run for run in written if run.state is RunState.BLOCKED]
     if not waiting and not own:
-        return []
+        return Judged([], [], [])
     now: datetime = cursor.execute("SELECT clock_timestamp()").fetchall()[0][0]
     names = {up for job in waiting for up in upstream_ids(job)} - {job.job_id for job in waiting}
     seen: dict[UUID, SeenUpstream] = Graph(cursor).seen(names, now - _OPEN_SINCE)
@@ -238,7 +234,7 @@ def _block_dependents(
         for run in new_runs(job, fire, blocked=True)
     ]
     insert_runs(cursor, blocked)
-    return judge_blocked(cursor, [run.run_id for run in [*blocked, *own]]).due
+    return judge_blocked(cursor, [run.run_id for run in [*blocked, *own]])
 
 
 def _add_runs(
