@@ -126,7 +126,7 @@ def _edited(scene: Scene, arm: Arm) -> list[Job]:
 
 
 def _cancelled(scene: Scene, arm: Arm) -> list[Job]:
-    """While it runs; who waits for it hears of it, and its worker stops."""
+    """While it runs: its worker hears of it by itself, and then those that wait for it do."""
     job = scene.submit("CANCELLED", target=SLEEP, payload=600)
     then = scene.submit(after=[job.job_id], trigger_rule="all_done")
     scene.stack.in_state(job.job_id, "RUNNING")
@@ -135,23 +135,27 @@ def _cancelled(scene: Scene, arm: Arm) -> list[Job]:
     return [job, then]
 
 
-def _overlapping(scene: Scene, arm: Arm) -> list[Job]:
-    """Two fires, of which the claim skips one."""
+def _decided(scene: Scene, arm: Arm) -> list[Job]:
+    """A run that waits is cancelled by somebody who does not ask again: the sweep tells others."""
+    job = scene.submit("CANCELLED", target=FAIL, max_retries=1, backoff={"base_seconds": 3600})
+    then = scene.submit(after=[job.job_id], trigger_rule="all_done")
+    [run] = scene.stack.in_state(job.job_id, "RETRYING")
+    arm()
+    with suppress(OSError, HTTPException):  # the gateway dies over it
+        scene.stack.ask("POST", f"/runs/{run['run_id']}/cancel")
+    return [job, then]
+
+
+def _too_late(scene: Scene, arm: Arm) -> list[Job]:
+    """A run that the claim skips, the only one of its job.
+
+    The end of another would lead to those that wait for this one, too; so only the sweep finds it.
+    """
     arm()
     job = scene.submit(
-        *("SKIPPED", "SUCCESS"),
-        schedule_type="INTERVAL",
-        interval_seconds=1,
-        start_at=soon(2),
-        end_at=soon(3.5),
-        overlap="forbid",
-        target=SLEEP,
-        payload=5,
+        "SKIPPED", schedule_type="FUTURE", schedule_time=soon(4), expires_at=soon(3.5)
     )
-    then = scene.submit(
-        *("SUCCESS", "SUCCESS"), after=[job.job_id], trigger_rule="all_done", overlap="allow"
-    )
-    return [job, then]
+    return [job, scene.submit(after=[job.job_id], trigger_rule="all_done")]
 
 
 def _expiring(scene: Scene, arm: Arm) -> list[Job]:
@@ -178,7 +182,8 @@ _LURES: Final[dict[FailPoint, Callable[[Scene, Arm], list[Job]]]] = {
     FailPoint.BACKFILL_COMMITTED: _backfilled,
     FailPoint.EDIT_COMMITTED: _edited,
     FailPoint.CANCEL_COMMITTED: _cancelled,
-    FailPoint.CLAIM_SETTLED: _overlapping,
+    FailPoint.DECIDE_COMMITTED: _decided,
+    FailPoint.CLAIM_SETTLED: _too_late,
     FailPoint.SWEEP_COMMITTED: _expiring,
     FailPoint.BURY_PUBLISHED: _poisoned,
 }

@@ -32,6 +32,7 @@ VICTIMS: Final = {
     "backfill": {"gateway"},
     "edit": {"gateway"},
     "cancel": {"gateway"},
+    "decide": {"gateway"},
     "request": {"recorder"},
     "plan": {"watcher"},
     "load": {"watcher"},
@@ -66,6 +67,7 @@ IN_TURN: Final = (
     FailPoint.REPORT_PUBLISHED,
     FailPoint.BACKFILL_COMMITTED,
     FailPoint.TICK_PUBLISHED,
+    FailPoint.DECIDE_COMMITTED,
     FailPoint.REQUEST_PERSISTED,
     FailPoint.CLAIM_SETTLED,
 )

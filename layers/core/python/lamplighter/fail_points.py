@@ -16,7 +16,8 @@ class FailPoint(StrEnum):
     RUN_NOW_COMMITTED = "run_now.committed"  # a run in the ledger, not in the queue
     BACKFILL_COMMITTED = "backfill.committed"  # runs in the ledger, not in the queue
     EDIT_COMMITTED = "edit.committed"  # its new run in the ledger, not in the queue
-    CANCEL_COMMITTED = "cancel.committed"  # in the ledger, workers and dependents not yet told
+    CANCEL_COMMITTED = "cancel.committed"  # in the ledger, workers not yet told
+    DECIDE_COMMITTED = "decide.committed"  # a run ended in the ledger, dependents not yet told
     REQUEST_PERSISTED = "request.persisted"  # in the ledger, the request not yet committed
     PLAN_COMMITTED = "plan.committed"  # runs in the ledger, not in the queue
     LOAD_ADDED = "load.added"  # in the queue, the cursor not yet moved

@@ -9,6 +9,7 @@ from lamplighter.contracts.jobs import DecisionBody, EmptyBody
 from lamplighter.domain.errors import RunNotFound
 from lamplighter.domain.run import Recorded, Settled
 from lamplighter.domain.states import RunState
+from lamplighter.fail_points import FailPoint, fail_point
 from lamplighter.stages.desk import Desk
 from lamplighter.stages.once import Occasion, once
 
@@ -44,6 +45,7 @@ def post_decide(desk: Desk, request: Request) -> Response:
 
 def _told(desk: Desk, settled: Settled) -> Response:
     """Those that wait for the run learn of its end here: no worker will report it."""
+    fail_point(FailPoint.DECIDE_COMMITTED)
     told = [settled]
     if settled.state is not None and settled.state.is_final:
         told += desk.ledger.free_dependents([settled.run_id])
