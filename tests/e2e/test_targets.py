@@ -2,17 +2,14 @@
 
 import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from tests.adapters.targets.receiver import Receiver
-from tests.e2e.conftest import AWS_REGION
+from tests.e2e.aws import aws_at, client
 from tests.e2e.signing import signature
-from tests.e2e.stack import Stack, listening
+from tests.e2e.stack import Stack
 
 pytestmark = pytest.mark.usefixtures("checked")
 
@@ -84,26 +81,8 @@ def test_a_handler_that_nobody_has_registered_fails_at_once(stack: Stack) -> Non
 
 @pytest.fixture
 def sqs(aws_port: int) -> Iterator[Any]:
-    """moto's queues, for this process and for whoever asks at the port."""
-    with mock_aws():
-        make: Any = boto3.client
-        client = make("sqs", region_name=AWS_REGION, endpoint_url=None)
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                action = self.headers["x-amz-target"].partition(".")[2]
-                assert action == "SendMessage"
-                answer = client.send_message(**asked)
-                body = json.dumps({**answer, "ResponseMetadata": None}).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/x-amz-json-1.0")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-        with listening(Handler, aws_port):
-            yield client
+    with aws_at(aws_port):
+        yield client("sqs")
 
 
 def test_a_message_is_sent_to_sqs(stack: Stack, sqs: Any) -> None:

@@ -1,39 +1,12 @@
-"""What one sees of it all: alerts, metrics, rollups, workers, logs, explanations."""
+"""What one sees of it all: metrics, rollups, workers, logs, explanations."""
 
-import json
 import re
 
 import pytest
 
-from tests.adapters.targets.receiver import Received, Receiver
-from tests.e2e.signing import signature
 from tests.e2e.stack import FAIL, SLEEP, Stack, soon, until
 
 pytestmark = pytest.mark.usefixtures("checked")
-
-
-def test_somebody_is_alerted_when_a_critical_job_fails_and_only_then(
-    stack: Stack, receiver: Receiver
-) -> None:
-    told = {"target": FAIL, "payload": {"message": "boom"}, "max_retries": 0}
-    usual = stack.submit(**told)
-    stack.ended(usual)
-    critical = stack.submit(**told, name="billing", critical=True)
-    [run] = stack.ended(critical)
-
-    got = until(lambda: _alert(receiver, critical), "an alert")
-
-    alert = json.loads(got.body)
-    assert alert["type"] == "job.alert"
-    assert alert["data"]["run_id"] == run["run_id"]
-    assert (alert["data"]["status"], alert["summary"]) == ("FAILED", "billing failed: boom")
-    assert got.headers["webhook-signature"] == signature(got.headers, got.body)
-    assert _alert(receiver, usual) is None
-
-
-def _alert(receiver: Receiver, job_id: str) -> Received | None:
-    alerts = [each for each in receiver.received if b"job.alert" in each.body]
-    return next((each for each in alerts if job_id.encode() in each.body), None)
 
 
 def test_metrics_count_what_ran_per_class_and_pool(stack: Stack) -> None:
