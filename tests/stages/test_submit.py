@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from itertools import permutations
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -224,6 +226,31 @@ def test_the_same_key_with_another_body_is_a_conflict(world: World) -> None:
     refused = world.call("POST", "/jobs", {"name": "y"}, headers=_key("k"))
     assert (refused.status, refused.error["code"]) == (409, "idempotency_conflict")
     assert world.call("POST", "/jobs", {"name": "y"}, headers=_key("k"), tenant="b").status == 201
+
+
+_ONE = ("/jobs", {"name": "x"})
+_ITEMS = ("/jobs", {"name": "x", "items": [1, 2]})
+_BATCH = ("/jobs/batch", {"jobs": [{"name": "x"}, {"name": "y"}]})
+_GRAPH = ("/workflows", {"jobs": [{"name": "x"}, {"name": "y"}]})
+_OTHER_GRAPH = ("/workflows", {"jobs": [{"name": "p"}, {"name": "q", "after": ["p"]}]})
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    list(permutations([_ONE, _ITEMS, _BATCH, _GRAPH, _OTHER_GRAPH], 2)),
+)
+def test_a_key_is_used_up_whatever_the_other_body_makes(
+    world: World, first: tuple[str, Any], second: tuple[str, Any]
+) -> None:
+    made = world.call("POST", *first, headers=_key("k"))
+    before = len(world.call("GET", "/jobs").body["jobs"])
+
+    again = world.call("POST", *first, headers=_key("k"))
+    refused = world.call("POST", *second, headers=_key("k"))
+
+    assert (again.status, again.body) == (201, made.body)
+    assert (refused.status, refused.error["code"]) == (409, "idempotency_conflict")
+    assert len(world.call("GET", "/jobs").body["jobs"]) == before
 
 
 def test_a_retry_that_comes_after_the_jobs_time_is_still_a_retry(world: World) -> None:

@@ -37,12 +37,16 @@ class Sender(msgspec.Struct, frozen=True):
         """Of the parts 0, 1, 2 … of one submission."""
         if self.key is None:
             return new_job_ids(now, count)
-        return [self.job_id(now, str(n)) for n in range(count)]
+        return [self.part_id(now, n, str(n)) for n in range(count)]
+
+    def part_id(self, now: datetime, n: int, part: str) -> UUID:
+        """The first job has the key's own id, so whatever else comes under it meets that one."""
+        return self.job_id(now, part if n else "")
 
 
 def sender_of(request: Request) -> Sender:
     key = key_of(request)
-    print_of_body = None if key is None else fingerprint(request.body)
+    print_of_body = None if key is None else fingerprint(request.body, request.path)
     return Sender(request.tenant, key, print_of_body, request.headers.get("traceparent"))
 
 
@@ -56,10 +60,13 @@ def key_of(request: Request) -> str | None:
         raise InvalidParameter(error.field, error.fix) from None
 
 
-def fingerprint(body: bytes) -> bytes:
-    """Of what it says, not of how it is written: order of fields and white space do not count."""
+def fingerprint(body: bytes, path: str = "") -> bytes:
+    """Of what it says, not of how it is written: order of fields and white space do not count.
+
+    The same list of jobs means one thing as a batch and another as a workflow: hence `path`.
+    """
     canonical = msgspec.json.encode(msgspec.json.decode(body), order="sorted")
-    return hashlib.sha256(canonical).digest()
+    return hashlib.sha256(path.encode() + canonical).digest()
 
 
 def expected_version(request: Request) -> int | None:

@@ -112,7 +112,7 @@ def accept_workflow(desk: Desk, sender: Sender, workflow: WorkflowBody) -> tuple
     check_cycles(workflow, keys)
     now = desk.now()
     workflow_id = sender.job_id(now, "workflow")
-    ids = {key: sender.job_id(now, f"job {key}") for key in keys}
+    ids = {key: sender.part_id(now, n, f"job {key}") for n, key in enumerate(keys)}
     note = {"workflow_id": str(workflow_id)}
     if workflow.name is not None:
         note["workflow"] = check_text("name", workflow.name)
