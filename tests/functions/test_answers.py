@@ -119,6 +119,13 @@ def test_an_unknown_path_and_a_wrong_method_are_told_apart(call: Client) -> None
     assert (refused.status, refused.headers["allow"]) == (405, "POST")
 
 
+@pytest.mark.parametrize("path", ["/jobs\n", "/jobs/\n", "/healthz\n"])
+def test_a_path_that_goes_on_after_a_line_break_is_another(call: Client, path: str) -> None:
+    """A page leads on by its own path, and no header can hold that one."""
+    call.submit()
+    assert call("GET", path, query={"limit": "1"}).status == 404
+
+
 def test_an_absent_ledger_is_a_503_that_says_when_to_come_back(world: World) -> None:
     world.desk = msgspec.structs.replace(world.desk, ledger=_Absent())
     for method, path in (("POST", "/jobs"), ("GET", "/jobs"), ("GET", "/runs")):

@@ -119,7 +119,8 @@ def _refusal(error: Exception, told: dict[str, Any]) -> Response:
 def _route(name: str, endpoint: Callable[..., Response]) -> Route:
     method, _, path = name.partition(" ")
     pattern = _PARAMETER.sub(r"(?P<\1>[^/]+)", path)
-    return Route(name, method, re.compile(f"^{pattern}$"), endpoint)
+    # Not `$`: that lets a line break follow, which no header may repeat.
+    return Route(name, method, re.compile(rf"^{pattern}\Z"), endpoint)
 
 
 def _request_id(event: Mapping[str, Any]) -> str:
