@@ -48,6 +48,14 @@ def test_jobs_are_found_by_what_they_are(world: World) -> None:
     assert world.call("GET", "/jobs", query={"tag": "z"}).body["jobs"] == []
 
 
+@pytest.mark.parametrize("name", ["two\u00a0words", "👩\u200d💻 deploys", "a\u3000b"])
+def test_whatever_a_job_may_be_called_finds_it(world: World, name: str) -> None:
+    job_id = world.call.submit(name=name, tags=[name])
+    for query in ({"name": name}, {"tag": name}):
+        [found] = world.call("GET", "/jobs", query=query).body["jobs"]
+        assert found["job_id"] == job_id
+
+
 def test_a_list_of_jobs_carries_no_payloads(world: World) -> None:
     world.call.submit(payload="large")
     [job] = world.call("GET", "/jobs").body["jobs"]

@@ -40,9 +40,14 @@ def check_text(field: str, value: str, most: int = NAME_CHARACTERS) -> str:
         raise InvalidJob(field, "it is blank; give it some text")
     if len(value) > most:
         raise InvalidJob(field, f"it has {len(value):,} characters; give {most:,} at most")
-    if not value.isprintable() and _CONTROL.search(value):
+    if has_control(value):
         raise InvalidJob(field, "it holds a control character; take that out")
     return value
+
+
+def has_control(value: str) -> bool:
+    """Blanks of any width, and what joins two emoji, are none."""
+    return not value.isprintable() and _CONTROL.search(value) is not None
 
 
 def check_instant(field: str, moment: datetime) -> datetime:

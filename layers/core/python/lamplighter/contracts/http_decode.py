@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar, get_args
 
 import msgspec
 
-from lamplighter.contracts.http_checks import DEEPEST
+from lamplighter.contracts.http_checks import DEEPEST, has_control
 from lamplighter.contracts.http_errors import InvalidParameter, MalformedRequest
 from lamplighter.contracts.http_words import lowered, worded
 from lamplighter.contracts.jobs import (
@@ -70,7 +70,7 @@ def decode_batch(data: bytes) -> BatchBody:
 def parameters(given: dict[str, str], kind: type[T]) -> T:
     """The query string as a struct; an unknown parameter is refused, not ignored."""
     for name, value in given.items():
-        if not value.isprintable():
+        if has_control(value):
             raise InvalidParameter(name, "it holds a control character; take that out")
     try:
         return msgspec.convert(given, kind, strict=False)
