@@ -222,6 +222,12 @@ def test_metrics_are_prometheus_text(world: World) -> None:
     assert 'lamplighter_workers{pool="default"} 1\n' in answer.body
 
 
+def test_a_metric_of_many_is_not_rounded(world: World) -> None:
+    world.ledger.heartbeat("executor-1", "default", 1_234_567)
+    told = 'lamplighter_worker_capacity{pool="default"} 1234567\n'
+    assert told in world.call("GET", "/metrics").body
+
+
 def test_the_explanation_follows_the_job(world: World) -> None:
     up = world.call.submit(name="up", schedule_time=(NOON + timedelta(hours=1)).isoformat())
     down = world.call.submit(name="down", after=[up])

@@ -163,4 +163,5 @@ def _queue_metrics(desk: Desk, now: datetime) -> Iterable[str]:
 def _gauge(name: str, meaning: str, values: dict[str, float]) -> Iterable[str]:
     yield f"# HELP lamplighter_{name} {meaning}\n# TYPE lamplighter_{name} gauge\n"
     for labels, value in sorted(values.items()):
-        yield f"lamplighter_{name}{{{labels}}} {value:g}\n"
+        # Of 1,234,567 runs none is rounded away, as six digits would.
+        yield f"lamplighter_{name}{{{labels}}} {value:.15g}\n"
