@@ -72,6 +72,13 @@ def test_one_that_is_stopped_by_a_signal_is_ended_too(runner: Runner) -> None:
 
 
 @linux
+def test_all_that_it_left_are_counted(runner: Runner) -> None:
+    outcome = run_one(runner, command("for i in 1 2 3 4 5 6 7 8; do sleep 60 & done"))
+
+    assert "[lamplighter: ended 8 process(es)" in (outcome.stderr or "")
+
+
+@linux
 def test_one_that_forks_and_detaches_leaves_nothing_behind(runner: Runner, tmp_path: Path) -> None:
     note = tmp_path / "pid"
 

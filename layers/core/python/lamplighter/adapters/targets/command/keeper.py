@@ -139,8 +139,9 @@ class Tree:
             self.reap()
 
     def _signal(self, number: int) -> int:
-        _quietly(os.killpg, self.child, number)
+        # Looked for first: whoever the group's signal ends is to be counted, too.
         members = _descendants() if LINUX else []
+        _quietly(os.killpg, self.child, number)
         for member in members:
             _quietly(os.kill, member, number)
         return len(members)
