@@ -3,16 +3,22 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from lamplighter.contracts.http import Response, answer_of
+from lamplighter.contracts.http_errors import error_body
+from lamplighter.domain.errors import LedgerUnavailable
 from tests.functions.calling import APIS, recorded
 from tests.functions.world import World
 
 Step = Callable[[], object]
 # What a step gives when nobody is to answer this time.
 SILENCE = object()
+# And what, when the ledger is away this time.
+AWAY = object()
 
 
 class Served(World):
@@ -27,8 +33,12 @@ class Served(World):
     def answer(self, method: str, target: str, headers: dict[str, str], body: str) -> Any:
         self.requests.append(f"{method} {target}")
         self.headers.append(headers)
-        if method == "GET" and self.script and self.script.pop(0)() is SILENCE:
+        told = self.script.pop(0)() if method == "GET" and self.script else None
+        if told is SILENCE:
             return None
+        if told is AWAY:
+            away = error_body(LedgerUnavailable())
+            return answer_of(Response(HTTPStatus.SERVICE_UNAVAILABLE, away))
         parts = urlsplit(target)
         event = recorded("submit") | {"rawPath": parts.path, "headers": headers, "body": body}
         event["queryStringParameters"] = dict(parse_qsl(parts.query))

@@ -14,7 +14,7 @@ from lamplighter.cli import waiting
 from lamplighter.domain.run import Outcome, Verdict
 from lamplighter.ports.logs import LogName, LogWriter
 from tests.cli.conftest import Cli
-from tests.cli.serving import SILENCE, Served
+from tests.cli.serving import AWAY, SILENCE, Served
 
 
 class Running:
@@ -75,6 +75,7 @@ def test_follow_goes_on_until_the_run_has_ended(cli: Cli, running: Running) -> N
     running.world.script = [
         *looked_up,
         lambda: SILENCE,
+        lambda: AWAY,
         running.prints("one\n"),
         running.prints("two\n"),
         lambda: None,

@@ -10,7 +10,7 @@ import pytest
 from lamplighter.cli.waiting import Pace
 from lamplighter.domain.run import Outcome, Verdict
 from tests.cli.conftest import Cli
-from tests.cli.serving import SILENCE, Served
+from tests.cli.serving import AWAY, SILENCE, Served
 
 
 def _job(world: Served, job_id: str) -> dict[str, Any]:
@@ -163,13 +163,16 @@ def test_wait_follows_a_job_to_its_success_and_prints_what_it_printed(
     assert "ended as SUCCESS" in done.stderr
 
 
-def test_wait_outlives_a_restart_of_the_gateway(cli: Cli, world: Served) -> None:
+@pytest.mark.parametrize("gone", [SILENCE, AWAY], ids=["gateway", "ledger"])
+def test_wait_outlives_a_restart_of_the_gateway_and_of_the_ledger(
+    cli: Cli, world: Served, gone: object
+) -> None:
     world.script = [
-        lambda: SILENCE,
+        lambda: gone,
         lambda: None,
-        lambda: SILENCE,
+        lambda: gone,
         lambda: _end(world, Verdict.SUCCESS, stdout="hi\n"),
-        lambda: SILENCE,
+        lambda: gone,
     ]
 
     assert cli("submit", "--name", "hello", "--wait").stdout == "hi\n"

@@ -40,8 +40,9 @@ def insist(ask: Callable[[], Answer]) -> Answer:
     while True:
         try:
             return ask()
-        except Unreachable:
-            if time.monotonic() > deadline:
+        except (Unreachable, Refused) as problem:
+            is_lasting = isinstance(problem, Refused) and not problem.is_temporary
+            if is_lasting or time.monotonic() > deadline:
                 raise
         pace.rest()
 
