@@ -30,10 +30,17 @@ def test_what_was_typed_goes_before_the_variable_and_that_before_the_stack(tmp_p
     here = {"LAMPLIGHTER_DATA_DIR": str(tmp_path)}
 
     assert api_url("http://typed", str(tmp_path), variables) == "http://typed"
-    assert api_url(None, str(tmp_path), variables) == "http://variable"
-    assert api_url(None, str(tmp_path), {}) == "http://stack"
+    assert api_url(None, str(tmp_path), variables) == "http://stack"
+    assert api_url(None, None, variables | here) == "http://variable"
     assert api_url(None, None, here) == "http://stack"
-    assert api_url(None, str(tmp_path / "other"), here) == "http://127.0.0.1:8080"
+    assert api_url(None, None, {"LAMPLIGHTER_DATA_DIR": "/no"}) == "http://127.0.0.1:8080"
+
+
+def test_a_folder_without_a_stack_leads_to_no_other(tmp_path: Path) -> None:
+    done = _type("cancel", "x", "--data", str(tmp_path), LAMPLIGHTER_URL="http://production")
+
+    assert done.exit_code == 1
+    assert f"No stack runs in {tmp_path}." in done.stderr
 
 
 def test_the_api_of_a_running_stack_is_found_by_its_data_folder(

@@ -52,10 +52,17 @@ def read_stack(data: str | None, environment: Mapping[str, str] = os.environ) ->
 def api_url(
     typed: str | None, data: str | None, environment: Mapping[str, str] = os.environ
 ) -> str:
-    """What was typed, else the variable, else the stack's, else where a stack usually is."""
-    if found := typed or environment.get("LAMPLIGHTER_URL"):
+    """What was typed, else the variable, else the stack's, else where a stack usually is.
+
+    A folder that was typed decides, too: who means that stack is led to no other.
+    """
+    if typed:
+        return typed
+    if data is not None:
+        return _stack_in(data, environment).url
+    if found := environment.get("LAMPLIGHTER_URL"):
         return found
-    stack = read_stack(data, environment)
+    stack = read_stack(None, environment)
     return stack.url if stack else DEFAULT_URL
 
 
@@ -67,8 +74,13 @@ def use_stack(data: str | None, environment: MutableMapping[str, str] = os.envir
     """
     if data is None and any(variable in environment for variable in _VARIABLE_OF.values()):
         return
-    stack = read_stack(data, environment)
+    stack = read_stack(None, environment) if data is None else _stack_in(data, environment)
     if stack is not None:
         environment.update(stack.settings())
-    elif data is not None:
+
+
+def _stack_in(data: str, environment: Mapping[str, str]) -> Stack:
+    stack = read_stack(data, environment)
+    if stack is None:
         raise click.ClickException(f"No stack runs in {data}. `lamplighter up --data {data}` does.")
+    return stack
