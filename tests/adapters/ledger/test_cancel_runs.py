@@ -36,6 +36,13 @@ def bring_to(play: Play, state: RunState) -> Run:
     return run
 
 
+def test_a_run_that_was_cancelled_has_not_the_error_of_an_attempt_before(play: Play) -> None:
+    run = play.due()
+    play.end(play.start(run), Verdict.FAILED, error="boom")
+    play.ledger.cancel_runs(TENANT, [run.run_id])
+    assert (play.state(run), play.seen(run).error_message) == (RunState.CANCELLED, None)
+
+
 @on_every_version
 @pytest.mark.parametrize(
     "state",

@@ -61,6 +61,18 @@ def test_the_worker_says_when_it_ended(play: Play, keyed: dict[str, int]) -> Non
 
 
 @pytest.mark.parametrize("keyed", [{}, {"max_concurrency": 1}], ids=["plain", "keyed"])
+def test_a_success_has_no_error_though_an_attempt_before_it_had(
+    play: Play, keyed: dict[str, int]
+) -> None:
+    run = play.due(**keyed)
+    play.end(play.start(run), Verdict.FAILED, error="boom")
+    assert play.seen(run).error_message == "boom"
+    play.end(play.start(run))
+    assert (play.state(run), play.seen(run).error_message) == (RunState.SUCCESS, None)
+    assert [each.error_message for each in play.ledger.attempts(TENANT, run.run_id)] == ["boom"]
+
+
+@pytest.mark.parametrize("keyed", [{}, {"max_concurrency": 1}], ids=["plain", "keyed"])
 def test_nothing_ends_in_the_future_or_before_it_began(play: Play, keyed: dict[str, int]) -> None:
     ahead, behind = play.due(**keyed), play.due(**keyed)
     play.end(play.start(ahead), ended_at=play.at(3600))

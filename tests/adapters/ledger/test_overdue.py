@@ -9,7 +9,7 @@ import pytest
 from lamplighter.domain.ids import run_id
 from lamplighter.domain.job import Policy
 from lamplighter.domain.policy import OnAmbiguous, Overlap
-from lamplighter.domain.run import Recorded, Run, Settled
+from lamplighter.domain.run import Recorded, Run, Settled, Verdict
 from lamplighter.domain.states import RunState, SkipReason
 from tests.adapters.ledger.builders import OTHER_TENANT, TENANT, following, hourly, one_off
 from tests.adapters.ledger.play import ANY_SILENCE, Play
@@ -107,6 +107,15 @@ def test_a_person_may_say_how_a_held_run_ended(play: Play, state: RunState) -> N
     after = play.seen(run)
     assert (after.state, after.wake_at) == (state, None)
     assert after.end_time is not None
+
+
+def test_a_held_run_that_a_person_calls_a_success_has_no_error(play: Play) -> None:
+    run = play.due(policy=Policy(on_ambiguous=OnAmbiguous.HOLD))
+    play.end(play.start(run), Verdict.FAILED, error="boom")
+    play.start(run)
+    play.ledger.requeue_lost(ANY_SILENCE)
+    play.ledger.decide_held(TENANT, run.run_id, RunState.SUCCESS)
+    assert (play.state(run), play.seen(run).error_message) == (RunState.SUCCESS, None)
 
 
 def test_a_person_may_let_a_held_run_go_again(play: Play) -> None:

@@ -74,7 +74,7 @@ def ended(run: Run, state: RunState, outcome: Outcome, now: datetime) -> Run:
         state,
         now,
         end_time=max(end, run.start_time or end),
-        error_message=outcome.error or run.error_message,
+        error_message=_error(state, outcome.error, run),
         result=outcome.result,
         stdout=outcome.stdout,
         stderr=outcome.stderr,
@@ -110,7 +110,12 @@ def decided(run: Run, state: RunState, now: datetime, text: str | None = None) -
     """A person, or a week without one, has decided what a held run has come to."""
     if state is RunState.SCHEDULED:
         return _become(run, state, now, wake_at=now)
-    return _become(run, state, now, end_time=now, error_message=text or run.error_message)
+    return _become(run, state, now, end_time=now, error_message=_error(state, text, run))
+
+
+def _error(state: RunState, text: str | None, run: Run) -> str | None:
+    """A success has none: those of the attempts before it are kept with them."""
+    return None if state is RunState.SUCCESS else text or run.error_message
 
 
 def attempt_of(run: Run, verdict: str, error: str | None, now: datetime) -> Attempt:

@@ -57,7 +57,7 @@ def _cancel(books: Books, run: Run) -> Run:
     """End what waits; what runs is asked to stop, and ends when its worker says so."""
     if run.state is RunState.RUNNING:
         return put(books, transitions.cancelling(run, books.now))
-    return put(books, transitions.cancelled(run, books.now, run.error_message))
+    return put(books, transitions.cancelled(run, books.now))
 
 
 def _stop(books: Books, run: Run) -> Run | None:
