@@ -32,10 +32,15 @@ def hourly(fire: datetime, *, timing: dict[str, Any] | None = None, **fields: An
     return Submission(job(schedule, **fields), fire, fire + HOUR)
 
 
-def following(*upstreams: Submission | Job | UUID | Upstream, **fields: Any) -> Submission:
+def following(
+    *upstreams: Submission | Job | UUID | Upstream,
+    fingerprint: bytes | None = None,
+    **fields: Any,
+) -> Submission:
     """A job without a schedule of its own, after these."""
     after = tuple(edge(upstream) for upstream in upstreams)
-    return Submission(job(Schedule(ScheduleType.AFTER), after=after, **fields))
+    made = job(Schedule(ScheduleType.AFTER), after=after, **fields)
+    return Submission(made, fingerprint=fingerprint)
 
 
 def edge(

@@ -80,6 +80,16 @@ def test_a_cancelled_upstream_is_refused_though_others_wait_for_it(play: Play) -
         play.submit(following(upstream, waiting))
 
 
+def test_who_submits_again_is_answered_though_an_upstream_was_cancelled_since(play: Play) -> None:
+    up = one_off(play.at(60))
+    job = following(up, fingerprint=b"body")
+    play.submit(up)
+    assert play.submit(job).created == {job.job.job_id}
+    play.ledger.cancel_job(TENANT, up.job.job_id)
+    assert play.submit(job).created == set()
+    assert play.only_run(job).reason is SkipReason.UPSTREAM_FAILED
+
+
 def test_a_cycle_is_refused_by_its_path(play: Play) -> None:
     first, second = uuid4(), uuid4()
     with pytest.raises(InvalidGraph, match=f"{first}.*{second}|{second}.*{first}"):

@@ -1,6 +1,6 @@
 """Submissions: jobs, edges and first runs in one transaction, all or nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -162,12 +162,17 @@ def _reject(cursor: Cursor[Row], refused: Sequence[Submission]) -> frozenset[UUI
 
 
 def _admit(cursor: Cursor[Row], submissions: Sequence[Submission]) -> list[Submission]:
-    """Where there are edges, check them, and bring upstreams before their dependents."""
+    """Where there are edges, check them, and bring upstreams before their dependents.
+
+    Not those of jobs that are there already: an upstream may have been cancelled since.
+    """
     by_id = {each.job.job_id: each for each in submissions}
     tenants = sorted({each.job.tenant for each in submissions if each.job.after})
+    known = {row[0] for row in _fingerprints(cursor, by_id)} if tenants else set()
     admitted: dict[UUID, Job] = {}
     for tenant in tenants:
-        jobs = [each.job for each in submissions if each.job.tenant == tenant]
+        theirs = (each.job for each in submissions if each.job.tenant == tenant)
+        jobs = [job for job in theirs if job.job_id not in known]
         admitted |= {job.job_id: job for job in Graph(cursor).admit(tenant, jobs)}
     order = [*admitted, *(job_id for job_id in by_id if job_id not in admitted)]
     return [
@@ -183,10 +188,15 @@ def _admit(cursor: Cursor[Row], submissions: Sequence[Submission]) -> list[Submi
 
 def _check_fingerprints(cursor: Cursor[Row], again: Sequence[Submission]) -> None:
     asked = {each.job.job_id: each for each in again}
-    params = {"job_ids": uuids(asked)}
-    for job_id, tenant, known in cursor.execute(_SQL["fingerprints"], params, binary=True):
+    for job_id, tenant, known in _fingerprints(cursor, asked):
         if known != asked[job_id].fingerprint or tenant != asked[job_id].job.tenant:
             raise IdempotencyConflict(IdempotencyConflict.__doc__)
+
+
+def _fingerprints(cursor: Cursor[Row], job_ids: Iterable[UUID]) -> list[Row]:
+    """Of those that are known."""
+    params = {"job_ids": uuids(job_ids)}
+    return cursor.execute(_SQL["fingerprints"], params, binary=True).fetchall()
 
 
 def _waiting_runs(cursor: Cursor[Row], known: Sequence[Submission]) -> list[Due]:
