@@ -38,11 +38,23 @@ KINDS: dict[str, Callable[[datetime], Submission]] = {
     "ordered": lambda fire: one_off(fire, ordering_key="k", max_retries=1),
     "limited": lambda fire: one_off(fire, concurrency_key="c", max_concurrency=2),
     "both": lambda fire: one_off(fire, ordering_key="k", concurrency_key="c", max_concurrency=2),
+    "fanned": lambda fire: hourly(
+        fire, overlap=Overlap.FORBID, policy=Policy(fan_out=("default", "east"))
+    ),
     "held": lambda fire: one_off(
         fire, overlap=Overlap.FORBID, policy=Policy(on_ambiguous=OnAmbiguous.HOLD)
     ),
 }
-EDITS: list[dict[str, Any]] = [{"priority": 1}, {"name": "renamed"}, {"max_retries": 0}]
+EDITS: list[dict[str, Any]] = [
+    {"priority": 1},
+    {"name": "renamed"},
+    {"max_retries": 0},
+    {"overlap": Overlap.REPLACE},
+    {"ordering_key": "k"},
+    {"concurrency_key": "c", "max_concurrency": 1},
+    {"pool": "east"},
+    {"after": ()},
+]
 
 
 class Alike(RuleBasedStateMachine):
@@ -133,7 +145,11 @@ class Alike(RuleBasedStateMachine):
             return
         claimed = self.claims[-1 - pick % min(6, len(self.claims))]
         outcome = Outcome(
-            run_id=claimed.run_id, fence=claimed.fence, verdict=verdict, retryable=retryable
+            run_id=claimed.run_id,
+            fence=claimed.fence,
+            verdict=verdict,
+            retryable=retryable,
+            error=None if verdict is Verdict.SUCCESS else verdict.value,
         )
         [settled] = self.ask(lambda ledger: ledger.finish([outcome]))
         if settled.recorded is Recorded.ACCEPTED:

@@ -8,9 +8,9 @@ import pytest
 
 from lamplighter.domain.errors import InvalidGraph, InvalidJob
 from lamplighter.domain.job import Job, Policy
-from lamplighter.domain.policy import EdgeRule
+from lamplighter.domain.policy import EdgeRule, TriggerRule
 from lamplighter.domain.run import Submission
-from lamplighter.domain.states import RunState
+from lamplighter.domain.states import RunState, SkipReason
 from tests.adapters.ledger.builders import HOUR, TENANT, edge, following, hourly, one_off
 from tests.adapters.ledger.play import Play
 
@@ -41,6 +41,25 @@ def test_an_edit_to_wait_for_nobody_known_is_refused(play: Play) -> None:
     play.submit(first)
     with pytest.raises(InvalidGraph, match="unknown"):
         edit(play, first, first.first_fire, after=(edge(second),))
+
+
+def test_an_edit_that_names_an_upstream_twice_is_refused(play: Play) -> None:
+    first = one_off(play.at(600))
+    job = following(first)
+    play.submit(first, job)
+    with pytest.raises(InvalidGraph, match="twice"):
+        edit(play, job, after=(edge(first), edge(first)))
+
+
+def test_an_edit_judges_what_waits_for_a_coming_run_that_has_ended(play: Play) -> None:
+    first = hourly(play.at(600))
+    job = following(first, policy=Policy(trigger_rule=TriggerRule.NONE_FAILED))
+    play.submit(first, job)
+    play.ledger.skip([play.only_run(first).run_id], SkipReason.MISSED_WINDOW)
+    assert play.only_run(job).state is RunState.BLOCKED
+    edit(play, first, play.at(7200), name="renamed")
+    freed = [run.state for run in play.runs(job) if run.fire_at == first.first_fire]
+    assert freed == [RunState.SCHEDULED]
 
 
 def test_an_edit_may_add_and_remove_upstreams(play: Play) -> None:

@@ -77,7 +77,7 @@ def _succeed(before: Job, job: Job, now: datetime) -> Job:
 
 def _in_graph(books: Books, before: Job, after: Job) -> Job:
     """Edges that stay as they are forbid no edit, even if an upstream was cancelled since."""
-    if set(before.after) != set(after.after):
+    if before.after != after.after:
         return settle(books, {after.job_id: after})[0]
     return follow(after, [books.jobs[up] for up in upstream_ids(after)])
 
@@ -108,8 +108,12 @@ def _replace_future(books: Books, job: Job, ahead: Ahead) -> None:
     place_first_fire(books, job, ahead.first_fire, ahead.next_fire)
     drop_orphans(books, [*following, *below])
     blocked = block(books, [*following, *below])
-    # What is due stays, and may wait for somebody else by now, or for nobody.
-    judge_blocked(books, [run.run_id for run in (*books.runs_of_job(job.job_id), *blocked)])
+    # What is due stays, and may wait for somebody else by now, or for nobody; what others have
+    # ahead is as good as written anew.
+    due = books.runs_of_job(job.job_id)
+    coming = [run for each in below for run in books.runs_of_job(each.job_id)]
+    coming = [run for run in coming if run.fire_at > books.now]
+    judge_blocked(books, [run.run_id for run in (*due, *blocked, *coming)])
     _rekey(books, job)
 
 
