@@ -55,6 +55,8 @@ class Broker(Construct):
         # Lambda's pollers live in the cluster's own group: they must reach the brokers, and AWS.
         for port in (PORT, 443):
             self.door.add_ingress_rule(self.door, ec2.Port.tcp(port), "mappings' pollers")
+        # From there they set aside what fails: AWS asks for an endpoint of SQS, in any mode.
+        network.let_to_endpoints(self.door, "mappings' pollers")
         self.cluster = self._cluster(size, network, storage)
         self.topics = {topic.name: self._topic(topic) for topic in topics(profile)}
         self.servers = self._bootstrap()

@@ -10,12 +10,12 @@ from constructs import Construct
 from infra.aws.options import Options
 
 # Which service, and who calls it from inside. An endpoint costs by the hour and zone, so none is
-# here without a caller; Lambda's own logs, tokens for Aurora and MSK (signed locally),
-# provisioned pollers, and what the courier carries (webhooks, all that is for SNS) need none.
+# here without a caller; Lambda's own logs, tokens for Aurora and MSK (signed locally), what
+# provisioned pollers call, and what the courier carries (webhooks, all that is for SNS) need none.
 _ALWAYS: Final = {
     "lambda": "who runs or records hands webhooks, alerts and what is for SNS to the courier",
+    "sqs": "the bus of the smallest; for MSK's pollers, where they set aside what fails",
 }
-_FOR_SQS: Final = {"sqs": "every function publishes to the bus, which is SQS here"}
 _FOR_TRACES: Final = {"xray": "every function and task sends the traces of runs"}
 _FOR_SECRETS: Final = {"secretsmanager": "secrets that targets and signatures name"}
 _FOR_TASKS: Final = {
@@ -25,7 +25,6 @@ _FOR_TASKS: Final = {
 }
 # By the service in a target's ARN.
 _FOR_TARGETS: Final = {
-    "sqs": {"sqs": "targets of type sqs"},
     "events": {"events": "targets of type eventbridge"},
     "states": {"states": "targets of type stepfunctions"},
     "ecs": {"ecs": "targets of type ecs: RunTask"},
@@ -36,7 +35,6 @@ def endpoints(options: Options) -> Mapping[str, str]:
     """Interface endpoints of a deployment without NAT, each with its reason."""
     profile = options.profile
     found = dict(_ALWAYS)
-    found |= _FOR_SQS if profile.broker is None else {}
     found |= _FOR_TRACES if profile.trace_one_in else {}
     found |= _FOR_SECRETS if profile.network.secrets else {}
     found |= {} if profile.tasks.public else _FOR_TASKS
@@ -72,8 +70,12 @@ class Network(Construct):
         self.inside = ec2.SubnetSelection(subnet_group_name="inside")
         self.public = ec2.SubnetSelection(subnet_group_name="public")
         self.app = self.group("App", "functions and tasks")
-        if not options.nat:
-            self._add_endpoints()
+        self._endpoints = None if options.nat else self._add_endpoints()
+
+    def let_to_endpoints(self, who: ec2.ISecurityGroup, what: str) -> None:
+        """Where there are any: with NAT the way is another."""
+        if self._endpoints:
+            self._endpoints.add_ingress_rule(who, ec2.Port.tcp(443), what)
 
     def group(self, name: str, what: str, *, outbound: bool = True) -> ec2.SecurityGroup:
         """Nothing may come in until somebody is named. Out goes only where a route leads."""
@@ -102,7 +104,8 @@ class Network(Construct):
             )
         return found
 
-    def _add_endpoints(self) -> None:
+    def _add_endpoints(self) -> ec2.SecurityGroup:
+        """Behind one door, which is returned."""
         door = self.group("Endpoints", "interface endpoints", outbound=False)
         door.add_ingress_rule(self.app, ec2.Port.tcp(443), "functions and tasks")
         zones = list(self._options.zones[: self._options.profile.network.endpoint_zones])
@@ -114,3 +117,4 @@ class Network(Construct):
                 security_groups=[door],
                 open=False,
             )
+        return door

@@ -11,8 +11,8 @@ pytestmark = pytest.mark.xdist_group("aws")
 # Who calls what from inside, by profile: endpoints are exactly these.
 ENDPOINTS = {
     "small": {"lambda", "sqs"},
-    "standard": {"lambda", "secretsmanager", "xray", "ecr.api", "ecr.dkr", "logs"},
-    "large": {"lambda", "secretsmanager", "xray", "ecr.api", "ecr.dkr", "logs"},
+    "standard": {"lambda", "sqs", "secretsmanager", "xray", "ecr.api", "ecr.dkr", "logs"},
+    "large": {"lambda", "sqs", "secretsmanager", "xray", "ecr.api", "ecr.dkr", "logs"},
 }
 
 
@@ -92,6 +92,12 @@ def test_functions_and_pollers_reach_the_brokers(with_kafka: Template) -> None:
     wanted = {(9098, "App", "Broker"), (9098, "Broker", "Broker"), (443, "Broker", "Broker")}
 
     assert wanted <= _ways_in(with_kafka)
+
+
+def test_pollers_reach_the_queue_for_what_they_set_aside(with_kafka: Template) -> None:
+    """AWS: "You must deploy a VPC endpoint for your on-failure destination service"."""
+    assert "sqs" in _interfaces(with_kafka)
+    assert (443, "Broker", "Endpoints") in _ways_in(with_kafka)
 
 
 def test_nothing_comes_in_from_elsewhere(template: Template) -> None:

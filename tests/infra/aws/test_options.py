@@ -105,7 +105,7 @@ def test_an_image_may_be_named_by_digest() -> None:
 OF_TARGETS = {
     "lambda": (TARGETS["lambda"], set()),
     "sns": (TARGETS["sns"], set()),
-    "sqs": (TARGETS["sqs"], {"sqs"}),
+    "sqs": (TARGETS["sqs"], set()),
     "events": (TARGETS["eventbridge"], {"events"}),
     "states": (TARGETS["stepfunctions"], {"states"}),
     "ecs": (TARGETS["cluster"], {"ecs"}),
@@ -115,7 +115,7 @@ OF_TARGETS = {
 
 @pytest.mark.parametrize("of_service", OF_TARGETS)
 def test_a_target_brings_its_endpoint(of_service: str) -> None:
-    """That of Lambda is there already, SNS is the courier's way, a role is called by nobody."""
+    """Lambda's and SQS's are there already, SNS is the courier's way, nobody calls a role."""
     target, brings = OF_TARGETS[of_service]
     named = {"profile": "standard", "zones": "eu-west-1a,eu-west-1b,eu-west-1c"}
 

@@ -45,6 +45,12 @@ CASES: list[tuple[str, Change, Check]] = [
     ("standard", without("AWS::EC2::SecurityGroupIngress", "pollers"),
      test_network.test_functions_and_pollers_reach_the_brokers),
     *(
+        ("standard", without(kind, holding),
+         test_network.test_pollers_reach_the_queue_for_what_they_set_aside)
+        for kind, holding in (("AWS::EC2::SecurityGroupIngress", "NetworkEndpointsfrom"),
+                              (_ENDPOINT, ".sqs"))
+    ),
+    *(
         ("large", forbidden(action), test_mappings.test_a_mappings_function_may_look_the_cluster_up)
         for action in ("kafka:DescribeClusterV2", "kafka:GetBootstrapBrokers")
     ),
