@@ -104,7 +104,10 @@ class Network:
 
 @dataclass(frozen=True)
 class Api:
-    """`rate` requests a second, `burst` at once; what is above gets 429."""
+    """`rate` requests a second, `burst` at once; what is above gets 429.
+
+    No more than an account has, which is 10,000 and 5,000: AWS lets no stage go beyond.
+    """
 
     rate: int = 2_000
     burst: int = 4_000
@@ -242,7 +245,7 @@ LARGE: Final = Profile(
     cache=Cache(version="8.1", node_type="cache.r7g.xlarge", nodes=3, snapshots=7),
     broker=Broker(instance_type="express.m7g.large", brokers=3, volume_gigabytes=None),
     tasks=Tasks(cpu=1024, memory=2048),
-    api=Api(rate=5_000, burst=10_000),
+    api=Api(rate=5_000, burst=5_000),
     windows={DEFAULT_POOL: 10_000, TASKS_POOL: 3_200},
     trace_one_in=10_000,
 )

@@ -70,6 +70,14 @@ def test_requests_are_bounded_and_logged(template: Template) -> None:
     assert "AccessLog" in flat(stage["AccessLogSettings"]["DestinationArn"])
 
 
+def test_no_more_requests_are_promised_than_an_account_may_have(template: Template) -> None:
+    """AWS: "Default route throttling limits can't exceed account-level rate limits"."""
+    limits = template.one("AWS::ApiGatewayV2::Stage")["DefaultRouteSettings"]
+
+    assert limits["ThrottlingRateLimit"] <= 10_000
+    assert limits["ThrottlingBurstLimit"] <= 5_000
+
+
 def test_no_firewall_is_promised_where_none_can_be(template: Template) -> None:
     """AWS WAF cannot stand before an HTTP API, and no linter says so."""
     assert not [each for each in template.resources.values() if "WAF" in each["Type"]]
