@@ -2,14 +2,15 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
-from lamplighter.contracts.messages import RunMessage, encode
+from lamplighter.adapters.memory.bus import MemoryConsumer
+from lamplighter.contracts.messages import JobEvent, RunMessage, encode
 from lamplighter.contracts.topics import DEAD_LETTERS, job_runs_topics
 from lamplighter.domain.states import RunState
-from lamplighter.ports.bus import Message
+from lamplighter.ports.bus import BusUnavailable, Message, Record
 from lamplighter.ports.target import Context
 from lamplighter.stages.attend import Worker
 from tests.stages.working import Workplace
@@ -21,14 +22,17 @@ TOPIC = job_runs_topics("tasks")[1].name
 class Attending(Workplace):
     def __init__(self) -> None:
         super().__init__(places=2)
-        names = [topic.name for topic in job_runs_topics("tasks")]
-        consumer = self.bus.consumer("executor.tasks", names)
+        self.consumer = self.reader()
         self.release = threading.Event()
         self.started = threading.Event()
         self.does("slow", self._wait)
         self.does("good", lambda _: "done")
-        self.worker = Worker(self.bus, consumer, self.runner, self.work())
+        self.worker = Worker(self.bus, self.consumer, self.runner, self.work())
         self.thread = threading.Thread(target=self.worker.attend, args=[PATIENCE])
+
+    def reader(self) -> MemoryConsumer:
+        names = [topic.name for topic in job_runs_topics("tasks")]
+        return self.bus.consumer("executor.tasks", names)
 
     def _wait(self, _: Context) -> None:
         self.started.set()
@@ -42,13 +46,15 @@ class Attending(Workplace):
 
     def ended(self, count: int, seconds: float = PATIENCE) -> set[str]:
         """Runs that were reported, by their jobs' names; bounded."""
-        names: set[str] = set()
+        found = self._endings(count, seconds)
+        return {self.ledger.job("default", event.job_id).name for event in found}
+
+    def _endings(self, count: int, seconds: float) -> list[JobEvent]:
+        found: list[JobEvent] = []
         end = time.monotonic() + seconds
-        while len(names) < count and time.monotonic() < end:
-            for event in self.told():
-                if event.outcome is not None:
-                    names.add(self.ledger.job("default", event.job_id).name)
-        return names
+        while len(found) < count and time.monotonic() < end:
+            found += [event for event in self.told() if event.outcome is not None]
+        return found
 
 
 @pytest.fixture
@@ -127,3 +133,35 @@ def test_told_to_stop_it_lets_what_runs_come_to_its_end(place: Attending) -> Non
     assert place.ended(1) == {"slow"}
     place.thread.join(PATIENCE)
     assert not place.thread.is_alive()
+
+
+def test_while_what_runs_comes_to_its_end_others_have_its_partitions(place: Attending) -> None:
+    place.put(*place.due("slow", pool="tasks"))
+    assert place.started.wait(PATIENCE)
+    place.worker.stop()
+    other = place.reader()
+
+    place.put(*place.due("good", pool="tasks"))
+
+    assert len(other.poll(1, PATIENCE)) == 1
+    assert place.thread.is_alive()
+
+
+def test_a_commit_that_failed_leaves_no_partition_quiet(
+    place: Attending, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit, failed = place.consumer.commit, threading.Event()
+
+    def fail_once(records: Sequence[Record]) -> None:
+        if not failed.is_set():
+            failed.set()
+            raise BusUnavailable("the coordinator is moving")
+        commit(records)
+
+    monkeypatch.setattr(place.consumer, "commit", fail_once)
+    place.put(*place.due("slow", pool="tasks"))
+    assert failed.wait(PATIENCE)
+
+    place.put(*place.due("good", pool="tasks"))
+
+    assert place.ended(1) == {"good"}

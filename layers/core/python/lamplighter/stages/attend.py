@@ -51,11 +51,12 @@ class Worker:
         reporting.start()
         while not (self._stopping.is_set() or self._runner.exhausted):
             self._turn()
+        # At once: what comes to its partitions would wait for the runs that are still to end here.
+        self._consumer.close()
         self._runner.close()
         end = time.monotonic() + grace_seconds
         while self._work.open and time.monotonic() < end:
             time.sleep(_LOOK_SECONDS)
-        self._consumer.close()
 
     def _turn(self) -> None:
         free = self._runner.free
@@ -94,8 +95,9 @@ class Worker:
             if records:
                 self._consumer.commit(records)
         except BusUnavailable as away:
-            # They come again, and the claim refuses them.
+            # They come again, and the claim refuses them. Until then their partitions are quiet.
             _log.warning("%d messages not committed: %s", len(records), away)
+            self._consumer.rewind(records)
         fail_point(FailPoint.CLAIM_COMMITTED)
 
     def _report(self) -> None:
