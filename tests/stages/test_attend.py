@@ -3,12 +3,14 @@
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 
 import pytest
 
 from lamplighter.adapters.memory.bus import MemoryConsumer
 from lamplighter.contracts.messages import JobEvent, RunMessage, encode
 from lamplighter.contracts.topics import DEAD_LETTERS, job_runs_topics
+from lamplighter.domain.run import Outcome, Recorded, Verdict
 from lamplighter.domain.states import RunState
 from lamplighter.ports.bus import BusUnavailable, Message, Record
 from lamplighter.ports.target import Context
@@ -48,6 +50,9 @@ class Attending(Workplace):
         """Runs that were reported, by their jobs' names; bounded."""
         found = self._endings(count, seconds)
         return {self.ledger.job("default", event.job_id).name for event in found}
+
+    def outcomes(self, count: int) -> list[Outcome]:
+        return [each.outcome for each in self._endings(count, PATIENCE) if each.outcome]
 
     def _endings(self, count: int, seconds: float) -> list[JobEvent]:
         found: list[JobEvent] = []
@@ -165,3 +170,25 @@ def test_a_commit_that_failed_leaves_no_partition_quiet(
     place.put(*place.due("good", pool="tasks"))
 
     assert place.ended(1) == {"good"}
+
+
+def test_a_run_that_comes_back_to_its_own_worker_ends_by_its_new_fence(place: Attending) -> None:
+    """It was silent for a while, was taken for dead, and is the only worker there is."""
+    [message] = place.due("slow", pool="tasks", max_retries=0)
+    place.put(message)
+    assert place.started.wait(PATIENCE)
+    [lost] = place.ledger.requeue_lost(timedelta(0))
+    assert lost.run is not None
+    place.started.clear()
+
+    place.put(RunMessage(message.run_id, lost.run.fence, 5, "tasks"))
+    assert place.started.wait(PATIENCE)
+    place.release.set()
+    ends = place.outcomes(2)
+
+    assert {each.fence: each.verdict for each in ends} == {
+        1: Verdict.CANCELLED,
+        lost.run.fence + 1: Verdict.SUCCESS,
+    }
+    assert [each.recorded for each in place.ledger.finish(ends)].count(Recorded.ACCEPTED) == 1
+    assert place.ledger.run("default", message.run_id).state is RunState.SUCCESS

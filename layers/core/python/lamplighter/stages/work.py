@@ -76,7 +76,9 @@ class Work:
         self._tracer = tracer
         self._shift = runner.shift()
         self._lock = threading.Lock()
-        self._started: dict[UUID, tuple[JobEvent, UUID]] = {}
+        # By run and fence: a run that was taken back, or is tried again, may be here a second time
+        # before its first attempt is told of.
+        self._started: dict[tuple[UUID, int], tuple[JobEvent, UUID]] = {}
         self._claims: dict[UUID, int] = {}
 
     @property
@@ -150,7 +152,7 @@ class Work:
         with self._lock:
             self._claims[claim_id] = len(claimed)
             for run, event in zip(claimed, news, strict=True):
-                self._started[run.run_id] = event, claim_id
+                self._started[run.run_id, run.fence] = event, claim_id
         started = self._shift.start(claimed)
         # One message to the bus tells of all that began, and of what was over at once.
         if started.ended:
@@ -167,7 +169,7 @@ class Work:
 
     def _report(self, outcomes: Sequence[Outcome], began: Sequence[JobEvent]) -> None:
         with self._lock:
-            told = [self._started[outcome.run_id] for outcome in outcomes]
+            told = [self._started[outcome.run_id, outcome.fence] for outcome in outcomes]
         events = [event for event, _ in told]
         if self._tracer is not None:
             self._tracer.ran(zip(events, outcomes, strict=True))
@@ -190,7 +192,7 @@ class Work:
         reported: list[UUID] = []
         with self._lock:
             for outcome, claim_id in zip(outcomes, claims, strict=True):
-                del self._started[outcome.run_id]
+                del self._started[outcome.run_id, outcome.fence]
                 left = self._claims.get(claim_id)
                 if left is None:
                     continue

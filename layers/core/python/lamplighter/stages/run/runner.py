@@ -101,6 +101,8 @@ class Runner:
                 del self._attempts[run.run_id]
             ended.put(outcome)
 
+        if (older := self._attempts.get(run.run_id)) is not None:
+            older.cancel()  # the run was taken from it: whatever it still does counts for nothing
         attempt = Attempt(run, found, self, deliver)
         self._attempts[run.run_id] = attempt
         self.placed.set()
