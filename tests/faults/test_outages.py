@@ -301,6 +301,25 @@ def test_workers_die_and_their_runs_are_begun_again(scene: Scene) -> None:
     scene.is_well(f"workers died: their runs were over again after {seconds:.1f} s")
 
 
+def test_workers_that_slept_change_nothing_and_go_on(only_streams: Scene, tmp_path: Path) -> None:
+    """Each is the only one of its pool: the runs that were taken from it come back to it."""
+    stack, first = only_streams.stack, tmp_path / "first"
+    never = f"[ $LAMPLIGHTER_FENCE = 3 ] && exit; echo $$ > '{first}'; exec sleep 600"
+    jobs = [stack.submit(command=never), stack.submit(target=SLEEP, payload=2)]
+    for job in jobs:
+        stack.in_state(job, "RUNNING")
+
+    began = time.monotonic()
+    with frozen(stack, "executor-1"), frozen(stack, "worker-1"):
+        until(lambda: all(fence_of(stack, job) == 2 for job in jobs), "all were taken back")
+
+    _all_succeed(stack, jobs)
+    seconds = time.monotonic() - began
+    assert [fence_of(stack, job) for job in jobs] == [3, 3]
+    until(lambda: not is_alive(int(first.read_text())), "the attempt that was given up is stopped")
+    only_streams.is_well(f"workers slept: their runs were over after {seconds:.1f} s")
+
+
 def test_everything_dies_and_goes_on_where_it_was(only_streams: Scene) -> None:
     scene, stack = only_streams, only_streams.stack
     later = stack.submit(schedule_type="FUTURE", schedule_time=_in(3))
