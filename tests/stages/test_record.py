@@ -27,7 +27,7 @@ from lamplighter.domain.job import Policy
 from lamplighter.domain.policy import Backoff, JobClass
 from lamplighter.domain.run import Outcome, Settled, Verdict
 from lamplighter.domain.states import RunState
-from lamplighter.ports.bus import Record
+from lamplighter.ports.bus import Message, Record, UnknownTopic
 from lamplighter.ports.queue import QueueUnavailable
 from lamplighter.stages import record
 from lamplighter.stages.aftermath import Folded
@@ -287,6 +287,26 @@ def test_with_the_bus_away_dependents_are_freed_all_the_same(office: Office) -> 
     office.recorder.record([office.end(office.start(job))])
 
     assert office.run(dependent).state is RunState.SCHEDULED
+
+
+def test_without_the_topic_of_dependents_no_outcome_becomes_a_dead_letter(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = office.submit()
+    dependent = office.after(job)
+    publish = office.bus.publish
+
+    def bare(batch: Sequence[Message]) -> None:
+        if any(message.topic == DEPENDENCY_EVENTS.name for message in batch):
+            raise UnknownTopic("a broker that has just started knows of no topic")
+        publish(batch)
+
+    monkeypatch.setattr(office.bus, "publish", bare)
+
+    assert office.recorder.handle([_bundle(office.end(office.start(job)))]) == []
+
+    assert office.run(dependent).state is RunState.SCHEDULED
+    assert office.bus.logs[DEAD_LETTERS.name, 0] == []
 
 
 def test_no_favour_can_fail_a_batch(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:

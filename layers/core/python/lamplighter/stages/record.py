@@ -22,7 +22,7 @@ from lamplighter.contracts.messages import (
 )
 from lamplighter.contracts.msk import read_each
 from lamplighter.contracts.topics import DEPENDENCY_EVENTS, JOB_EVENTS, WORKER_EVENTS
-from lamplighter.domain.errors import LedgerUnavailable
+from lamplighter.domain.errors import LamplighterError, LedgerUnavailable
 from lamplighter.fail_points import FailPoint, fail_point
 from lamplighter.ports.bus import Bus, BusUnavailable, Message, Record
 from lamplighter.ports.cache import Cache
@@ -148,7 +148,7 @@ class Recorder:
     def _publish(self, messages: Sequence[Message]) -> bool:
         try:
             self._bus.publish(messages)
-        except BusUnavailable as away:
+        except LamplighterError as away:  # or the topic is: the outcomes are recorded all the same
             _log.warning("dependents of %d runs are freed here: %s", len(messages), away)
             return False
         return True
