@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from benchmarks import picture
-from benchmarks.due import BATCH, MARK, sleep_until
+from benchmarks.due import BATCH, MARK, Pace, sleep_until
 from benchmarks.figures import Points, Spread, lateness_over_time, spread, spread_rows
 from benchmarks.report import Row, draw, not_measured
 from benchmarks.running import Running, absent, fresh, until
@@ -41,6 +41,7 @@ def measure() -> list[Row]:
             continue
         for jobs, is_spread in kinds:
             with fresh(bus) as stack:
+                Pace(stack)  # warms up
                 seen = _watch(stack, jobs, is_spread=is_spread)
             where = "spread over the minute" if is_spread else "at :00"
             rows += _rows(f"{jobs:,} crons {where} over {bus}", seen, GOALS.get(jobs, GOAL))
