@@ -69,8 +69,9 @@ class Play:
 
     def again(self, run: Run, seconds: float = -0.5, origin: str = "now:again") -> Run:
         """One more run of the same job, beside its schedule, so many seconds from now."""
-        [due] = self.ledger.add_run(TENANT, run.job_id, origin, self.at(seconds))
-        return self.ledger.run(TENANT, due.run_id)
+        fire = self.at(seconds)
+        self.ledger.add_run(TENANT, run.job_id, origin, fire)
+        return self.ledger.run(TENANT, run_id(run.job_id, fire, run.pool, origin))
 
     # The worker.
 

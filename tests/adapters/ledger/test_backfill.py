@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from lamplighter.domain.ids import fire_of
 from lamplighter.domain.policy import Overlap
 from lamplighter.domain.run import Refusal, Run, Verdict
 from lamplighter.domain.slots import backfill_origin
@@ -33,6 +34,31 @@ def test_no_more_of_a_backfill_run_at_once_than_its_budget(play: Play, overlap: 
     answer = play.claim(*runs)
     assert [claimed.run_id for claimed in answer.claimed] == [run.run_id for run in runs[:2]]
     assert answer.refused == {run.run_id: Refusal.PARKED for run in runs[2:]}
+
+
+def test_only_as_many_of_a_backfill_come_to_the_workers_as_its_budget_lets_start(
+    play: Play,
+) -> None:
+    """The others wait in their lane from the start: to be told so by a worker keeps others late."""
+    job = hourly(play.at(3000))
+    play.submit(job)
+    fires = [play.at(-86_400 + 3600 * n) for n in range(5)]
+    first = play.ledger.add_runs(TENANT, job.job.job_id, backfill_origin("b", 2), fires)
+    assert [fire_of(due.run_id) for due in first] == fires[:2]
+    past = sorted((r for r in play.runs(job) if r.fire_at < play.at(0)), key=lambda r: r.fire_at)
+    assert [run.state for run in past] == [RunState.SCHEDULED] * 2 + [RunState.PARKED] * 3
+    assert [run.wake_at is None for run in past] == [False] * 2 + [True] * 3
+
+
+def test_asked_again_a_backfill_gets_no_more_places_than_its_budget(play: Play) -> None:
+    job = hourly(play.at(3000))
+    play.submit(job)
+    fires = [play.at(-86_400 + 3600 * n) for n in range(5)]
+    once, again = (
+        play.ledger.add_runs(TENANT, job.job.job_id, backfill_origin("b", 2), fires)
+        for _ in range(2)
+    )
+    assert [due.run_id for due in again] == [due.run_id for due in once]
 
 
 @pytest.mark.parametrize("overlap", OVERLAPS)

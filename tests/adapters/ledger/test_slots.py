@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from lamplighter.domain.ids import run_id
 from lamplighter.domain.policy import Overlap
 from lamplighter.domain.run import Refusal, Run, Ticket, Verdict
 from lamplighter.domain.states import RunState
@@ -179,8 +180,8 @@ def test_a_woken_run_that_is_cancelled_hands_its_slot_on(play: Play) -> None:
 def backfilled(play: Play, job_id: UUID, fires: int, at_once: int) -> list[UUID]:
     origin = f"backfill:1:at_once={at_once}"
     past = [play.at(-7200 + 60 * n) for n in range(fires)]
-    added = [play.ledger.add_run(TENANT, job_id, origin, fire) for fire in past]
-    return [due.run_id for each in added for due in each]
+    play.ledger.add_runs(TENANT, job_id, origin, past)
+    return [run_id(job_id, fire, "default", origin) for fire in past]
 
 
 @on_every_version

@@ -11,6 +11,7 @@ import msgspec
 from lamplighter.domain.ids import BY_SCHEDULE, run_id
 from lamplighter.domain.job import Job
 from lamplighter.domain.schedule import jitter_ms
+from lamplighter.domain.slots import lane_of
 from lamplighter.domain.states import RunState, SkipReason
 
 
@@ -188,9 +189,14 @@ class NewRun(msgspec.Struct, frozen=True, gc=False):
 def new_runs(
     job: Job, fire: datetime, *, origin: str = BY_SCHEDULE, blocked: bool = False
 ) -> list[NewRun]:
-    """One run per pool for this fire. Only the schedule's fires are delayed by jitter."""
+    """One run per pool for this fire. Only the schedule's fires are delayed by jitter.
+
+    A backfill's wait in their lane from the start: a thousand that came to the workers to be told
+    so there would keep everybody else's waiting.
+    """
     delay = _delay_ms(job) if origin == BY_SCHEDULE else 0
-    state = RunState.BLOCKED if blocked else RunState.SCHEDULED
+    state = RunState.PARKED if lane_of(job, origin) is not None else RunState.SCHEDULED
+    state = RunState.BLOCKED if blocked else state
     return [
         NewRun(run_id(job.job_id, fire, pool, origin), job, pool, fire, state, origin, delay)
         for pool in job.pools

@@ -107,6 +107,16 @@ def is_backfill(origin: str) -> bool:
     return origin.startswith(_BACKFILL)
 
 
+def lane_of(job: Job, origin: str) -> SlotKey | None:
+    """In whose line the runs of a backfill wait from the start, whatever their pool.
+
+    None where there is no budget, or where they must wait for their order before that.
+    """
+    if not is_backfill(origin) or _key_of_all(job) is not None:
+        return None
+    return _lane_key(job, origin)
+
+
 def _overlap_key(job: Job, pool: str) -> SlotKey | None:
     if job.overlap not in (Overlap.FORBID, Overlap.REPLACE):
         return None

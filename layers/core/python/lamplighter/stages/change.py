@@ -20,7 +20,7 @@ from lamplighter.contracts.jobs import BackfillBody, EmptyBody, JobBody
 from lamplighter.domain.errors import InvalidJob, VersionConflict
 from lamplighter.domain.ids import MILLISECOND, epoch_ms, instant_of, new_job_id
 from lamplighter.domain.job import Job
-from lamplighter.domain.run import Due, Recorded, stands
+from lamplighter.domain.run import Due, Recorded, new_runs, stands
 from lamplighter.domain.schedule import count_fires, fires_between
 from lamplighter.domain.slots import backfill_origin
 from lamplighter.domain.states import RunState
@@ -156,11 +156,13 @@ def backfill(
     named = f"{job_id}\0{occasion.key or new_job_id(now)}"
     backfill_id = hashlib.sha256(named.encode()).hexdigest()[:12]
     origin = backfill_origin(backfill_id, asked.at_once)
-    runs = desk.ledger.add_runs(tenant, job_id, origin, fires)
+    first = desk.ledger.add_runs(tenant, job_id, origin, fires)
     fail_point(FailPoint.BACKFILL_COMMITTED)
-    desk.tell_added(job_id, runs, now)
+    desk.tell_queue(first, now)
+    every = [run.as_due() for fire in fires for run in new_runs(job, fire, origin=origin)]
+    desk.tell_of(job_id, every, now)
     _log.info("backfill %s of job %s: %d fires", origin, job_id, len(fires))
-    return Backfill(backfill_id, origin, fires, [run.run_id for run in runs])
+    return Backfill(backfill_id, origin, fires, [run.run_id for run in every])
 
 
 def _past_fires(desk: Desk, job: Job, asked: BackfillBody, now: datetime) -> list[datetime]:

@@ -96,6 +96,10 @@ class Desk(msgspec.Struct, frozen=True):
     def tell_added(self, job_id: UUID, runs: Sequence[Due], now: datetime) -> None:
         """The queue and the readers, of runs beside the schedule, or of an edited one."""
         self.tell_queue(runs, now)
+        self.tell_of(job_id, runs, now)
+
+    def tell_of(self, job_id: UUID, runs: Sequence[Due], now: datetime) -> None:
+        """The readers alone: not all of these can start yet."""
         if self.announce is not None and runs:
             self.announce(added_news(job_id, runs, now))
 

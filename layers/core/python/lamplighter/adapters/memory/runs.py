@@ -29,6 +29,8 @@ def _insert(books: Books, new: NewRun) -> Run:
     run = _first_record(new, books.now)
     enter(books, run)
     slots.queue_in_order(books, new.job, run)
+    if run.state is RunState.PARKED:
+        slots.queue_in_lane(books, new.job, run)
     return run
 
 
@@ -66,6 +68,8 @@ def _first_call(new: NewRun, due: datetime, now: datetime) -> datetime | None:
     if new.state is RunState.BLOCKED:
         bound = timedelta(seconds=new.job.policy.blocked_seconds)
         return blocked_until(fire=fire_of(new.run_id), blocked_at=now, bound=bound)
+    if new.state is RunState.PARKED:
+        return None
     return max(now, due) if fire_of(new.run_id) < now - BORN_LATE else None
 
 

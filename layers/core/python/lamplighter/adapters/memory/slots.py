@@ -13,6 +13,7 @@ from lamplighter.domain.slots import (
     Waiter,
     hand_over,
     kind_of,
+    lane_of,
     slot_keys,
 )
 from lamplighter.domain.states import RunState
@@ -54,6 +55,12 @@ def queue_in_order(books: Books, job: Job, run: Run) -> None:
     for key in slot_keys(job, run.pool, run.origin):
         if key.kind is SlotKind.ORDER:
             join_queue(books, key, run)
+
+
+def queue_in_lane(books: Books, job: Job, run: Run) -> None:
+    """A backfill's run has its place from the start, too; whoever gives a slot up wakes it."""
+    if (lane := lane_of(job, run.origin)) is not None:
+        join_queue(books, lane, run)
 
 
 def leave(books: Books, run: Run, kept: frozenset[SlotKind] = frozenset()) -> None:

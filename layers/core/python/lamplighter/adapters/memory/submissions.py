@@ -11,6 +11,7 @@ from lamplighter.adapters.memory.dependents import block, judge_blocked
 from lamplighter.adapters.memory.first_fire import place_first_fire
 from lamplighter.adapters.memory.graph import keep, settle
 from lamplighter.adapters.memory.runs import answer, still_scheduled, write_down
+from lamplighter.adapters.memory.slots import hand_on
 from lamplighter.adapters.memory.transaction import Transactional
 from lamplighter.domain.errors import IdempotencyConflict, JobEnded
 from lamplighter.domain.job import Job, JobStatus, rejected
@@ -25,6 +26,7 @@ from lamplighter.domain.run import (
     Submission,
     new_runs,
 )
+from lamplighter.domain.slots import lane_of
 
 
 class MemorySubmissions(Transactional):
@@ -65,6 +67,8 @@ class MemorySubmissions(Transactional):
                 raise JobEnded(f"job {job_id} has ended; submit a new one")
             runs = [run for fire in fires for run in new_runs(job, fire, origin=origin)]
             write_down(books, runs)
+            if (lane := lane_of(job, origin)) is not None:
+                hand_on(books, lane.name)
             return still_scheduled(books, [books.runs[run.run_id] for run in runs])
 
 

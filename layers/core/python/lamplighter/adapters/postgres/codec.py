@@ -23,7 +23,7 @@ from lamplighter.domain.job import Job, JobStatus, Policy
 from lamplighter.domain.policy import Overlap, Upstream
 from lamplighter.domain.run import Attempt, Due, NewRun, Run
 from lamplighter.domain.schedule import Schedule
-from lamplighter.domain.slots import SlotKind, slot_keys
+from lamplighter.domain.slots import SlotKey, SlotKind, slot_keys
 from lamplighter.domain.states import RunState, SkipReason
 
 _TAGS_APART = "\x1f"
@@ -212,7 +212,7 @@ def new_runs_to_columns(runs: Sequence[NewRun]) -> dict[str, PackedArray]:
         "run_origins": texts(map(attrgetter("origin"), runs)),
         "run_priorities": ints(map(attrgetter("job.priority"), runs)),
         "run_states": ints(map(attrgetter("state"), runs)),
-        "run_slotted": bools(is_ordered(run.job) for run in runs),
+        "run_slotted": bools(_is_in_line(run) for run in runs),
         "run_delays": ints(map(attrgetter("delay_ms"), runs)),
         "run_fires": instants(map(attrgetter("fire_at"), runs)),
         "run_patience": ints(map(attrgetter("job.policy.blocked_seconds"), runs)),
@@ -220,15 +220,15 @@ def new_runs_to_columns(runs: Sequence[NewRun]) -> dict[str, PackedArray]:
 
 
 def queue_places(runs: Sequence[NewRun]) -> dict[str, PackedArray] | None:
-    """A place in line for each run that is ordered, for `join_queue`; None where there is none."""
-    places = [(key, run) for run in runs for key in _order_keys(run)]
+    """The places in line that runs have from the start, for `join_queue`; None: there are none."""
+    places = [(key, run) for run in runs for key in _lines(run)]
     if not places:
         return None
     return {
-        "keys": texts(key for key, _ in places),
+        "keys": texts(key.name for key, _ in places),
         "fires": instants(run.fire_at for _, run in places),
         "run_ids": uuids(run.run_id for _, run in places),
-        "limits": ints(1 for _ in places),
+        "limits": ints(key.limit for key, _ in places),
     }
 
 
@@ -236,12 +236,15 @@ def is_ordered(job: Job) -> bool:
     return job.ordering_key is not None or job.overlap is Overlap.QUEUE
 
 
-def _order_keys(run: NewRun) -> list[str]:
-    if not is_ordered(run.job):
+def _is_in_line(run: NewRun) -> bool:
+    return is_ordered(run.job) or run.state is RunState.PARKED
+
+
+def _lines(run: NewRun) -> list[SlotKey]:
+    if not _is_in_line(run):
         return []
-    return [
-        key.name for key in slot_keys(run.job, run.pool, run.origin) if key.kind is SlotKind.ORDER
-    ]
+    kind = SlotKind.LANE if run.state is RunState.PARKED else SlotKind.ORDER
+    return [key for key in slot_keys(run.job, run.pool, run.origin) if key.kind is kind]
 
 
 def attempts_to_columns(attempts: Sequence[Attempt], tenants: Sequence[str]) -> dict[str, Any]:

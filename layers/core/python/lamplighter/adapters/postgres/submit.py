@@ -20,6 +20,7 @@ from lamplighter.adapters.postgres.codec import (
 from lamplighter.adapters.postgres.database import Database, Row
 from lamplighter.adapters.postgres.dependents import Judged, judge_blocked
 from lamplighter.adapters.postgres.graph import Graph
+from lamplighter.adapters.postgres.locked import LockedRuns
 from lamplighter.adapters.postgres.partitions import day_of, ensure_days
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain.dependents import (
@@ -32,6 +33,7 @@ from lamplighter.domain.ids import first_run_id
 from lamplighter.domain.job import Job, JobStatus, rejected
 from lamplighter.domain.policy import ScheduleType
 from lamplighter.domain.run import TELL_AGAIN, Accepted, Due, NewRun, Submission, new_runs
+from lamplighter.domain.slots import lane_of
 from lamplighter.domain.states import RunState
 
 _SQL = queries("submit")
@@ -257,6 +259,8 @@ def _add_runs(
         raise JobEnded(JobEnded.__doc__)
     runs = [run for fire in fires for run in new_runs(job, fire, origin=origin)]
     insert_runs(cursor, runs)
+    if (lane := lane_of(job, origin)) is not None:
+        LockedRuns(cursor, [], keys={lane.name}).hand_on({lane.name}, depth=lane.limit)
     ids = sorted(run.run_id for run in runs)
     if not ids:
         return []
