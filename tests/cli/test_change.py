@@ -37,3 +37,15 @@ def test_the_same_key_makes_no_second_run(cli: Cli, world: Served) -> None:
 
     assert first == second
     assert cli("run-now", job_id, "--json").stdout != first
+
+
+def test_a_job_is_run_with_those_that_follow_it(cli: Cli, world: Served) -> None:
+    up = world.call.submit(cron_expression="0 2 * * *")
+    down = world.call.submit(after=[up])
+
+    cli("run-now", up, "--key", "alone")
+    [run_id] = cli("run-now", up, "--cascade", "--key", "all").stdout.split()
+
+    assert world.call("GET", f"/runs/{run_id}").body["origin"] == "now:all"
+    origins = {run["origin"] for run in world.call("GET", f"/jobs/{down}/runs").body}
+    assert origins == {"now:all"}

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.e2e.stack import SLEEP, Stack, instant, soon, until
+from tests.e2e.stack import FAIL, SLEEP, Stack, instant, soon, until
 
 pytestmark = pytest.mark.usefixtures("checked")
 
@@ -62,6 +62,30 @@ def test_run_now_under_one_key_makes_one_run(stack: Stack) -> None:
     stack.in_run_state(first.body["run_ids"][0], "SUCCESS")
     assert len(stack.runs(job)) == 1
     stack.cancel(job)
+
+
+def test_run_now_runs_those_that_follow_where_that_is_asked_for(stack: Stack) -> None:
+    root = stack.submit(name="root", **FAR)
+    other = stack.submit(name="other", **FAR)
+    bad = stack.submit(name="bad", after=[root], target=FAIL, max_retries=0)
+    good = stack.submit(name="good", after=[root, other])
+    last = stack.submit(name="last", after=[good])
+    never = stack.submit(name="never", after=[good, bad])
+
+    answer = stack.ask("POST", f"/jobs/{root}/runNow", {"cascade": True})
+
+    assert answer.status == 202
+    run = stack.in_run_state(answer.body["run_ids"][0], "SUCCESS")
+    runs = {job: stack.ended(job)[0] for job in (bad, good, last, never)}
+    states = [runs[job]["status"] for job in (bad, good, last, never)]
+    assert states == ["FAILED", "SUCCESS", "SUCCESS", "SKIPPED"]
+    assert {(each["origin"], each["fire_at"]) for each in runs.values()} == {
+        (run["origin"], run["fire_at"])
+    }
+    assert run["end_time"] <= runs[good]["start_time"] <= runs[last]["start_time"]
+    assert stack.runs(other) == []
+    for job in (last, never, good, bad, root, other):
+        stack.cancel(job)
 
 
 def test_run_now_runs_also_while_the_job_is_paused(stack: Stack) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from lamplighter.domain.job import Job
 from lamplighter.domain.policy import Overlap, ScheduleType
+from lamplighter.domain.run import Run
+from lamplighter.domain.states import RunState
 from tests.functions.world import NOON, World
 
 
@@ -196,6 +198,60 @@ def test_run_now_twice_under_one_key_is_one_run(world: World) -> None:
     assert again.body == first.body != other.body
     origin = world.ledger.run("default", UUID(first.body["run_ids"][0])).origin
     assert origin == "now:k"
+
+
+def test_run_now_leads_its_dependents_on_where_that_is_asked_for(world: World) -> None:
+    up = world.call.submit(name="up", cron_expression="0 0 * * *")
+    other = world.call.submit(name="other", cron_expression="0 0 * * *")
+    down = world.call.submit(name="down", after=[up, other])
+    path = f"/jobs/{up}/runNow"
+
+    for alone in (None, {}, {"cascade": False}):
+        assert world.call("POST", path, alone).status == 202
+    assert _asked_for(world, down) == []
+    made = world.call("POST", path, {"cascade": True}, headers={"Idempotency-Key": "k"})
+
+    assert (made.status, len(made.body["run_ids"])) == (202, 1)
+    [run_id] = map(UUID, made.body["run_ids"])
+    [run] = _asked_for(world, down)
+    assert (run.origin, run.state, run.fire_at) == ("now:k", RunState.BLOCKED, NOON)
+    told = world.call("GET", f"/runs/{run.run_id}/explain").body["explanation"]
+    assert "waits for its upstreams: 'up' (SCHEDULED); it gives up" in told
+    world.finish(run_id, world.claim(run_id))
+    world.ledger.free_dependents([run_id])
+    assert _asked_for(world, down)[0].state is RunState.SCHEDULED
+
+
+def _asked_for(world: World, job_id: str) -> list[Run]:
+    runs = world.ledger.runs("default", UUID(job_id))
+    return [run for run in runs if run.origin.startswith("now:")]
+
+
+def test_a_cascade_is_made_once_under_one_key_and_is_another_request(world: World) -> None:
+    up = world.call.submit(cron_expression="0 0 * * *")
+    down = world.call.submit(after=[up])
+    path, key = f"/jobs/{up}/runNow", {"Idempotency-Key": "k"}
+
+    first, again = (world.call("POST", path, {"cascade": True}, headers=key) for _ in range(2))
+
+    assert again.body == first.body
+    assert again.headers["idempotency-replayed"] == "true"
+    assert len(_asked_for(world, down)) == 1
+    for other in (None, {}, {"cascade": False}):
+        assert world.call("POST", path, other, headers=key).status == 409
+
+
+def test_nothing_and_a_default_that_is_written_out_are_one_request(world: World) -> None:
+    path = f"/jobs/{world.call.submit(cron_expression='0 0 * * *')}/runNow"
+    bodies = [None, {}, {"cascade": False}]
+    made = [world.call("POST", path, each, headers={"Idempotency-Key": "k"}) for each in bodies]
+    assert [each.body for each in made] == [made[0].body] * 3
+
+
+@pytest.mark.parametrize("body", [{"cascade": "yes"}, {"cascade": None}, {"cascades": True}])
+def test_run_now_understands_no_other_word(world: World, body: dict[str, object]) -> None:
+    refused = world.call("POST", f"/jobs/{world.call.submit()}/runNow", body)
+    assert (refused.status, refused.error["field"]) == (422, next(iter(body)))
 
 
 def test_a_backfill_makes_up_for_past_fires(world: World) -> None:

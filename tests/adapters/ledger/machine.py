@@ -117,10 +117,10 @@ class Alike(RuleBasedStateMachine):
             self.jobs.append(submission.job)
 
     @precondition(lambda self: self.submitted)
-    @rule(pick=PICK)
-    def run_now(self, pick: int) -> None:
+    @rule(pick=PICK, cascade=st.booleans())
+    def run_now(self, pick: int, cascade: bool) -> None:
         job, fire = self.a_job(pick), self.next_fire()
-        self.ask(lambda ledger: ledger.add_run(TENANT, job.job_id, "now:1", fire))
+        self.ask(lambda ledger: ledger.add_run(TENANT, job.job_id, "now:1", fire, cascade=cascade))
 
     @precondition(lambda self: self.submitted)
     @rule(pick=PICK)

@@ -130,8 +130,9 @@ class Life:
             self.world.ledger.cancel_runs(TENANT, [self.dice.choice(runs).run_id])
 
     def run_now(self) -> None:
-        origin = f"now:{self.dice.random()}"
-        self.world.ledger.add_run(TENANT, self.a_job().job_id, origin, self.world.clock())
+        origin, cascade = f"now:{self.dice.random()}", self.dice.random() < 0.5
+        job_id, fire = self.a_job().job_id, self.world.clock()
+        self.world.ledger.add_run(TENANT, job_id, origin, fire, cascade=cascade)
 
     def backfill(self) -> None:
         job = self.world.ledger.job(TENANT, self.a_job().job_id)

@@ -267,6 +267,22 @@ def test_runs_beside_the_schedule(world: World) -> None:
     assert world.verify().excused.runs == 1
 
 
+def test_a_cascade_with_failures_pauses_and_cancels(world: World) -> None:
+    root = world.cron("0 * * * *")
+    good, bad, paused, gone = (world.after(root, max_retries=0) for _ in range(4))
+    world.after(good, bad)
+    world.after(good, bad, policy=Policy(trigger_rule=TriggerRule.ALL_DONE))
+    world.after(paused, gone)
+    world.verdicts[bad.job_id] = [Verdict.FAILED]
+    world.ledger.pause(TENANT, paused.job_id)
+    world.ledger.add_run(TENANT, root.job_id, "now:1", world.clock(), cascade=True)
+    world.ledger.cancel_job(TENANT, gone.job_id)
+
+    world.pass_minutes(3)
+
+    _clean(world)
+
+
 def test_calendars_and_what_can_no_longer_be_known_of_them(world: World) -> None:
     world.ledger.save_calendar(TENANT, Calendar("off", dates=(date(2026, 3, 3),)))
     world.cron("0 * * * *", timing={"calendar": CalendarUse(exclude=("off",))})

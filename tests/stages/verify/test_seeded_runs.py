@@ -248,6 +248,20 @@ def test_no_start_before_upstreams_have_a_success(world: World) -> None:
     assert world.found() == {"no_start_before_upstreams"}
 
 
+def test_no_start_before_upstreams_of_a_cascade(world: World) -> None:
+    root, other = world.cron("0 * * * *"), world.cron("0 * * * *")
+    job = world.after(root, other)
+    world.ledger.add_run(TENANT, root.job_id, "now:1", world.clock(), cascade=True)
+    world.pass_minutes(2)
+    [above], [run] = ([r for r in world.runs(j) if r.origin == "now:1"] for j in (root, job))
+    assert run.state is RunState.SUCCESS
+    assert world.found() == set()
+
+    world.tamper(above, end_time=run.start_time + SECOND)  # type: ignore[operator]
+
+    assert world.found() == {"no_start_before_upstreams"}
+
+
 def test_no_start_before_upstreams_of_another_fire(world: World) -> None:
     root = world.cron()
     edge = Upstream(str(root.job_id), EdgeRule.NEXT_AFTER)

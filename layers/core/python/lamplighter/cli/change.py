@@ -43,10 +43,12 @@ def resume(session: Session, job: str) -> None:
 @click.command()
 @_JOB
 @click.option("--key", type=Key(), help="Idempotency-Key: the same one again makes no second run.")
+@click.option("--cascade", is_flag=True, help="Also run the jobs that follow it (`after`).")
 @asks
-def run_now(session: Session, job: str, key: str | None) -> None:
+def run_now(session: Session, job: str, key: str | None, cascade: bool) -> None:  # noqa: FBT001
     """Run a job now, beside its schedule."""
-    answer = session.api.post(f"/jobs/{job}/runNow", key=key)
+    body = {"cascade": True} if cascade else None
+    answer = session.api.post(f"/jobs/{job}/runNow", body, key=key)
     if session.json:
         say_json(answer.body)
         return

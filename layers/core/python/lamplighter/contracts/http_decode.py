@@ -20,6 +20,7 @@ from lamplighter.contracts.jobs import (
     JobBody,
     NewJobBody,
     PreviewBody,
+    RunNowBody,
     WorkflowBody,
 )
 from lamplighter.domain.errors import InvalidJob
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 _BODIES: Final = (
     BackfillBody, BatchBody, CalendarBody, DecisionBody, EmptyBody, JobBody, NewJobBody,
-    PreviewBody, WorkflowBody,
+    PreviewBody, RunNowBody, WorkflowBody,
 )  # fmt: skip
 _DECODERS: Final = {each: msgspec.json.Decoder(each) for each in _BODIES}
 _PLACE: Final = re.compile(r"^(?P<rule>.*?)(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?$", re.DOTALL)

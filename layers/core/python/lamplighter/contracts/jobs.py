@@ -119,6 +119,12 @@ class BackfillBody(msgspec.Struct, forbid_unknown_fields=True):
     at_once: Annotated[int, Meta(ge=1, le=1000)] = 10
 
 
+class RunNowBody(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """`cascade`: with it, the jobs that take their fires from this one."""
+
+    cascade: bool = False
+
+
 class DecisionBody(msgspec.Struct, forbid_unknown_fields=True):
     """What has become of a held run: SUCCESS, FAILED, or SCHEDULED to run it again."""
 

@@ -6,17 +6,22 @@ all of them fire once, they gate it once, at the latest of their instants.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Final
 from uuid import UUID
 
 import msgspec
 
-from lamplighter.domain.errors import InvalidGraph
+from lamplighter.domain.errors import InvalidGraph, InvalidJob
 from lamplighter.domain.graph import topological_order
+from lamplighter.domain.ids import BY_SCHEDULE
 from lamplighter.domain.job import Job, JobStatus
 from lamplighter.domain.policy import EdgeRule, ScheduleType, Upstream
+from lamplighter.domain.run import NewRun, new_runs
 from lamplighter.domain.schedule import align
-from lamplighter.domain.states import RunState
-from lamplighter.domain.trigger import over_pools
+from lamplighter.domain.states import RunState, SkipReason
+from lamplighter.domain.trigger import Ready, Seen, Skip, Verdict, over_pools, verdict
+
+MOST_CASCADED: Final = 10_000
 
 
 class SeenUpstream(msgspec.Struct, frozen=True):
@@ -92,6 +97,54 @@ def runs_of_dependents(
         known[job.job_id] = SeenUpstream(job, before | frozenset(found))
         blocked += [(job, fire) for fire in found]
     return blocked
+
+
+def cascaded_runs(
+    root: UUID, dependents: Sequence[Job], origin: str, fires: Sequence[datetime]
+) -> list[NewRun]:
+    """The blocked runs of those that follow a run beside the schedule of this job.
+
+    Dependents come upstream first. What hangs on the root only by way of a job that has a schedule
+    of its own, or was cancelled, is not led on: that job has no such run.
+    """
+    led, following = {root}, list[Job]()
+    for job in dependents:
+        if not led.isdisjoint(upstream_ids(job)):
+            led.add(job.job_id)
+            following.append(job)
+    if len(following) > MOST_CASCADED:
+        raise InvalidJob(
+            "cascade",
+            f"{len(following):,} jobs would follow, over {MOST_CASCADED:,}; run parts of the graph",
+        )
+    return [
+        run
+        for job in following
+        for fire in fires
+        for run in new_runs(job, fire, origin=origin, blocked=True)
+    ]
+
+
+def edges_of(job: Job, origin: str) -> Sequence[Upstream]:
+    """What a run waits for; beside the schedule that is the same fire, whatever the edge's rule.
+
+    There, an upstream that has no run of this origin and fire was not asked for: leave it out.
+    """
+    if origin == BY_SCHEDULE:
+        return job.after
+    return [Upstream(edge.job_id) for edge in job.after]
+
+
+def ruling(job: Job, origin: str, upstreams: Sequence[Seen]) -> Verdict:
+    """As the trigger rule says. A pause holds for who follows beside the schedule, too.
+
+    At the claim that would be too late: there, such a run looks like one that was asked for.
+    """
+    ruled = verdict(job.policy.trigger_rule, upstreams)
+    paused = job.status is JobStatus.PAUSED and origin != BY_SCHEDULE
+    if isinstance(ruled, Ready) and paused:
+        return Skip(SkipReason.PAUSED, "it was paused when its upstreams let it go")
+    return ruled
 
 
 class UpstreamRun(msgspec.Struct, frozen=True):

@@ -111,10 +111,14 @@ class Submissions(Protocol):
         A job that is known is left as it is. Answers with those that were not.
         """
 
-    def add_run(self, tenant: str, job_id: UUID, origin: str, fire: datetime) -> list[Due]:
+    def add_run(
+        self, tenant: str, job_id: UUID, origin: str, fire: datetime, *, cascade: bool = False
+    ) -> list[Due]:
         """A run beside the schedule (runNow), one per pool; same origin, same run.
 
-        Wakes at once where the fire is past.
+        Wakes at once where the fire is past. `cascade`: whoever takes its fires from this job,
+        directly or not, gets a blocked run of the same origin and fire, which waits for those of
+        its upstreams that have one. InvalidJob where too many would.
         """
 
     def add_runs(

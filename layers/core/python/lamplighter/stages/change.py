@@ -16,7 +16,7 @@ from lamplighter.contracts.http_checks import check_instant
 from lamplighter.contracts.http_decode import decode
 from lamplighter.contracts.http_job import changed_job
 from lamplighter.contracts.http_keys import expected_version
-from lamplighter.contracts.jobs import BackfillBody, EmptyBody, JobBody
+from lamplighter.contracts.jobs import BackfillBody, EmptyBody, JobBody, RunNowBody
 from lamplighter.domain.errors import InvalidJob, VersionConflict
 from lamplighter.domain.ids import MILLISECOND, epoch_ms, instant_of, new_job_id
 from lamplighter.domain.job import Job
@@ -105,7 +105,9 @@ def _tell_of_first_run(desk: Desk, job: Job, timing: Timing, now: datetime) -> N
     desk.tell_added(job.job_id, due, now)
 
 
-def run_now(desk: Desk, tenant: str, job_id: UUID, occasion: Occasion) -> list[UUID]:
+def run_now(
+    desk: Desk, tenant: str, job_id: UUID, asked: RunNowBody, occasion: Occasion
+) -> list[UUID]:
     """A run beside the schedule, one per pool. With a key, it fires when that was first used.
 
     So whoever asks again, however many at once, asks for the very same runs.
@@ -113,7 +115,7 @@ def run_now(desk: Desk, tenant: str, job_id: UUID, occasion: Occasion) -> list[U
     now = desk.now()
     origin = f"now:{occasion.key or new_job_id(now)}"
     fire = instant_of(epoch_ms(occasion.since or now))
-    runs = desk.ledger.add_run(tenant, job_id, origin, fire)
+    runs = desk.ledger.add_run(tenant, job_id, origin, fire, cascade=asked.cascade)
     fail_point(FailPoint.RUN_NOW_COMMITTED)
     desk.tell_added(job_id, runs, now)
     if occasion.since is None:
@@ -212,14 +214,15 @@ def post_resume(desk: Desk, request: Request) -> Response:
 
 
 def post_run_now(desk: Desk, request: Request) -> Response:
-    decode(request.json_or_nothing(), EmptyBody)
+    asked = decode(request.json_or_nothing(), RunNowBody)
     job_id = request.id("job_id")
 
     def answer(occasion: Occasion) -> Response:
-        run_ids = run_now(desk, request.tenant, job_id, occasion)
+        run_ids = run_now(desk, request.tenant, job_id, asked, occasion)
         return Response(HTTPStatus.ACCEPTED, {"job_id": job_id, "run_ids": run_ids})
 
-    return once(desk, request, answer)
+    # What it says: no body, {} and a default that was written out are the same request.
+    return once(desk, request, answer, msgspec.json.encode(asked))
 
 
 def post_backfill(desk: Desk, request: Request) -> Response:

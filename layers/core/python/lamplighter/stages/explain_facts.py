@@ -1,10 +1,13 @@
 """What Explain has to know, looked up: upstreams, workers, the fire to come."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
+from itertools import islice
 from typing import Final
 from uuid import UUID
 
-from lamplighter.domain.ids import BY_SCHEDULE
+import msgspec
+
+from lamplighter.domain.ids import BY_SCHEDULE, MILLISECOND
 from lamplighter.domain.job import Job, JobStatus
 from lamplighter.domain.policy import ScheduleType
 from lamplighter.domain.run import Attempt, Run, Verdict
@@ -19,11 +22,7 @@ _EXPLAINED_UPSTREAMS: Final = 6
 
 
 def facts_of(desk: Desk, job: Job, run: Run | None, now: datetime) -> Facts:
-    until = now if run is None else max(now, run.fire_at)
-    upstreams = tuple(
-        _upstream(desk, job.tenant, UUID(edge.job_id), until)
-        for edge in job.after[:_EXPLAINED_UPSTREAMS]
-    )
+    upstreams = tuple(_upstreams(desk, job, run, now))
     live = None
     if run is not None and run.state is RunState.SCHEDULED and run.due_at <= now:
         crews = desk.ledger.count_workers(now - SILENT_AFTER)
@@ -53,10 +52,23 @@ def _last_attempt(desk: Desk, run: Run | None) -> Attempt | None:
     return next((each for each in same if each.verdict != Verdict.CANCELLED.value), None)
 
 
-def _upstream(desk: Desk, tenant: str, job_id: UUID, until: datetime) -> Upstream:
+def _upstreams(desk: Desk, job: Job, run: Run | None, now: datetime) -> list[Upstream]:
+    ids = [UUID(edge.job_id) for edge in job.after]
+    if run is not None and run.state is RunState.BLOCKED and run.origin != BY_SCHEDULE:
+        # It waits for those that were asked for with it, and for no others.
+        with_it = RunFilter(origin=run.origin, since=run.fire_at, until=run.fire_at + MILLISECOND)
+        asked = (_upstream(desk, job.tenant, up, with_it) for up in ids)
+        return list(islice((each for each in asked if each.status), _EXPLAINED_UPSTREAMS))
+    until = (now if run is None else max(now, run.fire_at)) + MILLISECOND
+    return [
+        _upstream(desk, job.tenant, up, RunFilter(until=until)) for up in ids[:_EXPLAINED_UPSTREAMS]
+    ]
+
+
+def _upstream(desk: Desk, tenant: str, job_id: UUID, where: RunFilter) -> Upstream:
     job = desk.ledger.job(tenant, job_id)
-    where = RunFilter(job_id, until=until + timedelta(milliseconds=1))
-    found = desk.ledger.list_runs(tenant, where, LAST_ID, 1).items
+    its_own = msgspec.structs.replace(where, job_id=job_id)
+    found = desk.ledger.list_runs(tenant, its_own, LAST_ID, 1).items
     return Upstream(job.name, found[0].state.name if found else None)
 
 

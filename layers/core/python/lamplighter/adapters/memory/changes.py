@@ -14,6 +14,7 @@ from lamplighter.adapters.memory.runs import answer, put, remove
 from lamplighter.adapters.memory.transaction import Transactional
 from lamplighter.domain import transitions
 from lamplighter.domain.errors import JobEnded
+from lamplighter.domain.ids import BY_SCHEDULE
 from lamplighter.domain.job import Job, JobStatus
 from lamplighter.domain.run import Recorded, Run, Settled
 from lamplighter.domain.states import RunState
@@ -66,7 +67,8 @@ def _stop(books: Books, run: Run) -> Run | None:
         return None
     waits = run.state in (RunState.SCHEDULED, RunState.BLOCKED) and run.start_time is None
     # One that others wait for stays, cancelled: they must learn that it will not come.
-    if waits and run.fire_at > books.now and not is_awaited(books, run):
+    ahead = run.origin == BY_SCHEDULE and run.fire_at > books.now
+    if waits and ahead and not is_awaited(books, run):
         remove(books, run)
         return None
     return _cancel(books, run)

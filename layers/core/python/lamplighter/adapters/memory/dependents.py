@@ -13,7 +13,9 @@ from lamplighter.domain.dependents import (
     UpstreamRun,
     blocked_fires,
     edge_state,
+    edges_of,
     in_order,
+    ruling,
     runs_of_dependents,
     upstream_ids,
 )
@@ -22,7 +24,7 @@ from lamplighter.domain.job import Job, JobStatus
 from lamplighter.domain.policy import EdgeRule, ScheduleType, Upstream
 from lamplighter.domain.run import Run, new_runs
 from lamplighter.domain.states import RunState
-from lamplighter.domain.trigger import Ready, Wait, blocked_until, missing, verdict
+from lamplighter.domain.trigger import Ready, Seen, Wait, blocked_until, missing
 
 
 def dependents(books: Books, job_id: UUID) -> list[Job]:
@@ -62,22 +64,21 @@ def drop_orphans(books: Books, jobs: Sequence[Job]) -> None:
         fires = set(blocked_fires(seen))
         for run in books.runs_of_job(job.job_id):
             waits = run.state is RunState.BLOCKED and run.fire_at > books.now
-            if waits and run.fire_at not in fires:
+            if waits and run.origin == BY_SCHEDULE and run.fire_at not in fires:
                 remove(books, run)
 
 
 def _seen(books: Books, job: Job) -> SeenUpstream:
     fires = frozenset(
         run.fire_at
-        for run in _by_schedule(books, job)
+        for run in _of(books, job, BY_SCHEDULE)
         if not job.repeats or not run.state.is_final or run.fire_at > books.now
     )
     return SeenUpstream(job, fires)
 
 
-def _by_schedule(books: Books, job: Job) -> list[Run]:
-    """A run that a person asked for beside the schedule leads nobody on."""
-    return [run for run in books.runs_of_job(job.job_id) if run.origin == BY_SCHEDULE]
+def _of(books: Books, job: Job, origin: str) -> list[Run]:
+    return [run for run in books.runs_of_job(job.job_id) if run.origin == origin]
 
 
 def waiting_for(books: Books, run: Run) -> list[UUID]:
@@ -96,7 +97,6 @@ def is_awaited(books: Books, run: Run) -> bool:
     return any(
         books.runs[blocked].fire_at == run.fire_at or not _fire_by_fire(books, blocked, upstream)
         for blocked in waiting_for(books, run)
-        if run.origin == BY_SCHEDULE
     )
 
 
@@ -123,24 +123,28 @@ def judge_blocked(books: Books, run_ids: Iterable[UUID]) -> list[Run]:
 
 def _judged(books: Books, run: Run) -> Run | None:
     job = books.jobs[run.job_id]
-    said = [_said(books, edge, run) for edge in job.after]
-    ruling = verdict(job.policy.trigger_rule, said)
-    if isinstance(ruling, Ready):
+    said = [seen for edge in edges_of(job, run.origin) if (seen := _said(books, edge, run))]
+    ruled = ruling(job, run.origin, said)
+    if isinstance(ruled, Ready):
         return transitions.freed(run, books.now)
-    if isinstance(ruling, Wait):
+    if isinstance(ruled, Wait):
         bound = timedelta(seconds=job.policy.blocked_seconds)
         if books.now < blocked_until(fire=run.fire_at, blocked_at=run.created_at, bound=bound):
             return None
-        ruling = missing(said, bound)
-    return transitions.skipped(run, ruling.reason, books.now, ruling.text)
+        ruled = missing(said, bound)
+    return transitions.skipped(run, ruled.reason, books.now, ruled.text)
 
 
-def _said(books: Books, edge: Upstream, run: Run) -> tuple[str, RunState | None]:
-    upstream = books.jobs[UUID(edge.job_id)]
+def _said(books: Books, edge: Upstream, run: Run) -> Seen | None:
+    """None: it has no say. Beside the schedule, only who was asked for with the run has one."""
+    upstream, beside = books.jobs[UUID(edge.job_id)], run.origin != BY_SCHEDULE
     runs = [
         UpstreamRun(each.fire_at, each.pool, each.state, each.end_time)
-        for each in _by_schedule(books, upstream)
+        for each in _of(books, upstream, run.origin)
+        if each.fire_at == run.fire_at or not beside
     ]
+    if beside and not runs:
+        return None
     return upstream.name, edge_state(edge, upstream, run.fire_at, runs)
 
 

@@ -7,12 +7,13 @@ from uuid import UUID
 import msgspec
 
 from lamplighter.adapters.memory.books import Books
-from lamplighter.adapters.memory.dependents import block, judge_blocked
+from lamplighter.adapters.memory.dependents import block, followers, judge_blocked
 from lamplighter.adapters.memory.first_fire import place_first_fire
 from lamplighter.adapters.memory.graph import keep, settle
 from lamplighter.adapters.memory.runs import answer, still_scheduled, write_down
 from lamplighter.adapters.memory.slots import hand_on
 from lamplighter.adapters.memory.transaction import Transactional
+from lamplighter.domain.dependents import cascaded_runs
 from lamplighter.domain.errors import IdempotencyConflict, JobEnded
 from lamplighter.domain.job import Job, JobStatus, rejected
 from lamplighter.domain.policy import ScheduleType
@@ -55,21 +56,36 @@ class MemorySubmissions(Transactional):
                 keep(books, job)
             return frozenset(each.job.job_id for each in kept)
 
-    def add_run(self, tenant: str, job_id: UUID, origin: str, fire: datetime) -> list[Due]:
-        return self.add_runs(tenant, job_id, origin, [fire])
+    def add_run(
+        self, tenant: str, job_id: UUID, origin: str, fire: datetime, *, cascade: bool = False
+    ) -> list[Due]:
+        with self._transaction() as books:
+            job = books.job(tenant, job_id)
+            below = followers(books, [job_id]) if cascade else []
+            led = cascaded_runs(job_id, below, origin, [fire])
+            runs, fresh = _beside(books, job, origin, [fire])
+            write_down(books, led if fresh else [])
+            return still_scheduled(books, runs)
 
     def add_runs(
         self, tenant: str, job_id: UUID, origin: str, fires: Sequence[datetime]
     ) -> list[Due]:
         with self._transaction() as books:
-            job = books.job(tenant, job_id)
-            if job.status >= JobStatus.CANCELLED:
-                raise JobEnded(f"job {job_id} has ended; submit a new one")
-            runs = [run for fire in fires for run in new_runs(job, fire, origin=origin)]
-            write_down(books, runs)
-            if (lane := lane_of(job, origin)) is not None:
-                hand_on(books, lane.name)
-            return still_scheduled(books, [books.runs[run.run_id] for run in runs])
+            runs, _ = _beside(books, books.job(tenant, job_id), origin, fires)
+            return still_scheduled(books, runs)
+
+
+def _beside(
+    books: Books, job: Job, origin: str, fires: Sequence[datetime]
+) -> tuple[list[Run], bool]:
+    """A job's runs beside its schedule, and whether some of them were not there yet."""
+    if job.status >= JobStatus.CANCELLED:
+        raise JobEnded(f"job {job.job_id} has ended; submit a new one")
+    runs = [run for fire in fires for run in new_runs(job, fire, origin=origin)]
+    fresh = write_down(books, runs)
+    if (lane := lane_of(job, origin)) is not None:
+        hand_on(books, lane.name)
+    return [books.runs[run.run_id] for run in runs], bool(fresh)
 
 
 def _not_yet_known(books: Books, submissions: Sequence[Submission]) -> dict[UUID, Submission]:

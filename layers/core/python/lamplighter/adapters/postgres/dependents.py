@@ -1,26 +1,33 @@
 """Blocked runs: judged by what their upstreams say, freed, skipped, or left to wait."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
 import msgspec
 from psycopg import Cursor
 
-from lamplighter.adapters.postgres.arrays import ints, uuids
+from lamplighter.adapters.postgres.arrays import ints, texts, uuids
 from lamplighter.adapters.postgres.database import Database, Row
 from lamplighter.adapters.postgres.graph import Graph
 from lamplighter.adapters.postgres.locked import LockedRuns
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain import transitions
-from lamplighter.domain.dependents import UpstreamRun, edge_state, in_order, upstream_ids
-from lamplighter.domain.ids import fire_of, first_run_id
+from lamplighter.domain.dependents import (
+    UpstreamRun,
+    edge_state,
+    edges_of,
+    in_order,
+    ruling,
+    upstream_ids,
+)
+from lamplighter.domain.ids import BY_SCHEDULE, fire_of, first_run_id
 from lamplighter.domain.job import Job
 from lamplighter.domain.policy import EdgeRule, Upstream
 from lamplighter.domain.run import Due, Recorded, Run, Settled, stands
 from lamplighter.domain.states import RunState
-from lamplighter.domain.trigger import Ready, Skip, blocked_until, missing, verdict
+from lamplighter.domain.trigger import Ready, Skip, blocked_until, missing
 
 _SQL = queries("graph")
 _LONGEST_WAIT = timedelta(days=8)
@@ -150,17 +157,17 @@ def _below(cursor: Cursor[Row], skipped: Sequence[Run]) -> list[UUID]:
 
 
 def _judge(locked: LockedRuns, run: Run, asks: Sequence["_Ask"]) -> Run | None:
-    policy, now = locked.jobs[run.run_id].policy, locked.now
+    job, now = locked.jobs[run.run_id], locked.now
     upstreams = [(ask.upstream.name, ask.state(locked)) for ask in asks]
-    ruling = verdict(policy.trigger_rule, upstreams)
-    if isinstance(ruling, Ready):
+    ruled = ruling(job, run.origin, upstreams)
+    if isinstance(ruled, Ready):
         return locked.put(transitions.freed(run, now))
-    bound = timedelta(seconds=policy.blocked_seconds)
-    if not isinstance(ruling, Skip):
+    bound = timedelta(seconds=job.policy.blocked_seconds)
+    if not isinstance(ruled, Skip):
         if now < blocked_until(fire=run.fire_at, blocked_at=run.created_at, bound=bound):
             return None
-        ruling = missing(upstreams, bound)
-    return locked.put(transitions.skipped(run, ruling.reason, now, ruling.text))
+        ruled = missing(upstreams, bound)
+    return locked.put(transitions.skipped(run, ruled.reason, now, ruled.text))
 
 
 def _due(run: Run) -> Due:
@@ -175,6 +182,11 @@ class _Ask(msgspec.Struct):
     edge: Upstream
     upstream: Job
     found: list[tuple[UUID, UpstreamRun]] = []
+
+    @property
+    def counts(self) -> bool:
+        """Beside the schedule, only who was asked for with it has a say."""
+        return self.run.origin == BY_SCHEDULE or bool(self.found)
 
     def state(self, locked: LockedRuns) -> RunState | None:
         """As it stands: a run that waits for others itself may just have been judged."""
@@ -194,18 +206,19 @@ def _asks(
     upstreams = Graph(cursor).jobs({up for job in jobs.values() for up in upstream_ids(job)})
     asks = {
         run.run_id: [
-            _Ask(run, edge, upstreams[UUID(edge.job_id)]) for edge in jobs[run.run_id].after
+            _Ask(run, edge, upstreams[UUID(edge.job_id)])
+            for edge in edges_of(jobs[run.run_id], run.origin)
         ]
         for run in blocked
     }
     _answer(cursor, [ask for each in asks.values() for ask in each])
-    return asks
+    return {run_id: [ask for ask in each if ask.counts] for run_id, each in asks.items()}
 
 
 def _answer(cursor: Cursor[Row], asks: Sequence[_Ask]) -> None:
     for name, by_success in (("upstream_runs", False), ("latest_successes", True)):
         chosen = [
-            (n, ask.upstream.job_id, *_bounds(ask.run.fire_at, ask.edge, ask.upstream))
+            (n, ask.upstream.job_id, ask.run.origin, *_bounds(ask.run, ask.edge, ask.upstream))
             for n, ask in enumerate(asks)
             if (ask.edge.rule is EdgeRule.LATEST_SUCCESS) is by_success
         ]
@@ -214,23 +227,27 @@ def _answer(cursor: Cursor[Row], asks: Sequence[_Ask]) -> None:
             asks[n].found.append((run_id, seen))
 
 
-def _ask(cursor: Cursor[Row], name: str, asks: Sequence[tuple[int, UUID, UUID, UUID]]) -> list[Row]:
+def _ask(
+    cursor: Cursor[Row], name: str, asks: Sequence[tuple[int, UUID, str, UUID, UUID]]
+) -> list[Row]:
     if not asks:
         return []
     params = {
-        "asks": ints(n for n, _, _, _ in asks),
-        "job_ids": uuids(job_id for _, job_id, _, _ in asks),
-        "firsts": uuids(first for _, _, first, _ in asks),
-        "lasts": uuids(last for _, _, _, last in asks),
+        "asks": ints(n for n, _, _, _, _ in asks),
+        "job_ids": uuids(job_id for _, job_id, _, _, _ in asks),
+        "origins": texts(origin for _, _, origin, _, _ in asks),
+        "firsts": uuids(first for _, _, _, first, _ in asks),
+        "lasts": uuids(last for _, _, _, _, last in asks),
     }
     return cursor.execute(_SQL[name], params, binary=True).fetchall()
 
 
-def _bounds(fire: datetime, edge: Upstream, upstream: Job) -> tuple[UUID, UUID]:
+def _bounds(run: Run, edge: Upstream, upstream: Job) -> tuple[UUID, UUID]:
     """Between which keys the awaited run of this upstream lies."""
+    fire = run.fire_at
     if edge.rule is EdgeRule.LATEST_SUCCESS:
         return _FIRST, first_run_id(fire + _A_MOMENT)
-    if not upstream.repeats:
+    if run.origin == BY_SCHEDULE and not upstream.repeats:
         return _FIRST, _LAST
     if edge.rule is EdgeRule.NEXT_AFTER:
         return first_run_id(fire + _A_MOMENT), _LAST

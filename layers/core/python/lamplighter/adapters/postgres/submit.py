@@ -25,6 +25,7 @@ from lamplighter.adapters.postgres.partitions import day_of, ensure_days
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain.dependents import (
     SeenUpstream,
+    cascaded_runs,
     runs_of_dependents,
     upstream_ids,
 )
@@ -73,8 +74,16 @@ class PostgresSubmissions:
         ]
         return self._db.run(lambda cursor: _reject(cursor, refused))
 
-    def add_run(self, tenant: str, job_id: UUID, origin: str, fire: datetime) -> list[Due]:
-        return self.add_runs(tenant, job_id, origin, [fire])
+    def add_run(
+        self, tenant: str, job_id: UUID, origin: str, fire: datetime, *, cascade: bool = False
+    ) -> list[Due]:
+        def work(cursor: Cursor[Row]) -> list[Due]:
+            ensure_days(cursor, [fire])
+            if cascade:
+                Graph(cursor).keep(tenant)
+            return _add_runs(cursor, tenant, job_id, origin, [fire], cascade=cascade)
+
+        return self._db.run(work)
 
     def add_runs(
         self, tenant: str, job_id: UUID, origin: str, fires: Sequence[datetime]
@@ -249,8 +258,14 @@ def _block_dependents(
     return judge_blocked(cursor, [run.run_id for run in [*blocked, *own]])
 
 
-def _add_runs(
-    cursor: Cursor[Row], tenant: str, job_id: UUID, origin: str, fires: Sequence[datetime]
+def _add_runs(  # noqa: PLR0913 - as the port has it
+    cursor: Cursor[Row],
+    tenant: str,
+    job_id: UUID,
+    origin: str,
+    fires: Sequence[datetime],
+    *,
+    cascade: bool = False,
 ) -> list[Due]:
     job = Graph(cursor).jobs([job_id]).get(job_id)
     if job is None or job.tenant != tenant:
@@ -258,7 +273,10 @@ def _add_runs(
     if job.status >= JobStatus.CANCELLED:
         raise JobEnded(JobEnded.__doc__)
     runs = [run for fire in fires for run in new_runs(job, fire, origin=origin)]
-    insert_runs(cursor, runs)
+    # Those that follow are written with it or not at all: asked again, it leads nobody else on.
+    if insert_runs(cursor, runs) and cascade:
+        below = Graph(cursor).dependents_below([job_id])
+        insert_runs(cursor, cascaded_runs(job_id, below, origin, fires))
     if (lane := lane_of(job, origin)) is not None:
         LockedRuns(cursor, [], keys={lane.name}).hand_on({lane.name}, depth=lane.limit)
     ids = sorted(run.run_id for run in runs)

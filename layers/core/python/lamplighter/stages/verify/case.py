@@ -74,12 +74,21 @@ class Expected(msgspec.Struct, frozen=True):
 class Upstream:
     """A job that another one waits for, with those of its runs that the schedule made.
 
-    A row of missed fires is among them: whoever waits for the next run may get that one.
+    A row of missed fires is among them: whoever waits for the next run may get that one. Runs
+    beside the schedule are apart: only those that were asked for together wait for each other.
     """
 
     def __init__(self, life: Life, runs: Sequence[Run]) -> None:
         self.life = life
         self.runs = [run for run in runs if run.origin == BY_SCHEDULE]
+        self._beside = [run for run in runs if run.origin != BY_SCHEDULE]
+
+    @cached_property
+    def beside(self) -> dict[tuple[str, datetime], list[Run]]:
+        found: dict[tuple[str, datetime], list[Run]] = {}
+        for run in self._beside:
+            found.setdefault((run.origin, run.fire_at), []).append(run)
+        return found
 
     @cached_property
     def by_fire(self) -> dict[datetime, list[Run]]:

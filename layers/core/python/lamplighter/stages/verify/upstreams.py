@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from lamplighter.domain.dependents import UpstreamRun, edge_state
+from lamplighter.domain.dependents import UpstreamRun, edge_state, edges_of
 from lamplighter.domain.ids import BY_SCHEDULE
 from lamplighter.domain.job import Job
 from lamplighter.domain.policy import EdgeRule
@@ -27,7 +27,7 @@ def no_start_before_upstreams(case: Case) -> Verdicts:
         return
     for run in case.runs:
         start = case.first_start(run)
-        if start is None or run.origin != BY_SCHEDULE or not _can_tell(case, run):
+        if start is None or not _has_waited(case, run) or not _can_tell(case, run):
             continue
         if _was_ready(case, run, start):
             yield None
@@ -35,8 +35,18 @@ def no_start_before_upstreams(case: Case) -> Verdicts:
             yield of_run(run, f"it started at {at(start)}; {_told(case, run, start)}")
 
 
+def _has_waited(case: Case, run: Run) -> bool:
+    """Beside the schedule, who was asked for by name starts at once; who follows is let go."""
+    if run.origin == BY_SCHEDULE:
+        return True
+    asked = (run.origin, run.fire_at)
+    return run.excused and any(asked in up.beside for up in case.upstreams.values())
+
+
 def _can_tell(case: Case, run: Run) -> bool:
     """Not where a success that lies further back than was read may have freed it."""
+    if run.origin != BY_SCHEDULE:
+        return True
     edges = [
         edge
         for version in case.life.during(run.created_at, run.created_at)
@@ -66,13 +76,28 @@ def _deciding(case: Case, run: Run) -> Iterator[datetime]:
     for life in (case.life, *(upstream.life for upstream in case.upstreams.values())):
         yield from (life.since(number) for number in range(1, len(life.versions)))
     for upstream in case.upstreams.values():
-        for other in upstream.by_fire.get(run.fire_at, ()) or upstream.runs[-_LATEST_KEPT:]:
+        for other in _deciders(upstream, run):
             if other.end_time is not None:
                 yield other.end_time
 
 
+def _deciders(upstream: Upstream, run: Run) -> Sequence[Run]:
+    if run.origin != BY_SCHEDULE:
+        return upstream.beside.get((run.origin, run.fire_at), ())
+    return upstream.by_fire.get(run.fire_at, ()) or upstream.runs[-_LATEST_KEPT:]
+
+
+def _edges(case: Case, version: Job, run: Run) -> Sequence[Edge]:
+    """Beside the schedule, those to jobs that were asked for with it."""
+    edges = edges_of(version, run.origin)
+    if run.origin == BY_SCHEDULE:
+        return edges
+    ups = [(edge, case.upstreams.get(UUID(edge.job_id))) for edge in edges]
+    return [edge for edge, up in ups if up and (run.origin, run.fire_at) in up.beside]
+
+
 def _is_ready(case: Case, version: Job, run: Run, instant: datetime) -> bool:
-    said = [(edge.job_id, _said(case, edge, run, instant)) for edge in version.after]
+    said = [(edge.job_id, _said(case, edge, run, instant)) for edge in _edges(case, version, run)]
     return isinstance(verdict(version.policy.trigger_rule, said), Ready)
 
 
@@ -93,6 +118,8 @@ def _said(case: Case, edge: Edge, run: Run, instant: datetime) -> RunState | Non
 
 def _heard(edge: Edge, upstream: Upstream, run: Run) -> Sequence[Run]:
     """As few of its runs as can matter: a graph that fires every second has many."""
+    if run.origin != BY_SCHEDULE:
+        return upstream.beside[run.origin, run.fire_at]
     if not upstream.repeats:
         return upstream.runs
     here = bisect_right(upstream.fires, run.fire_at)
@@ -115,7 +142,7 @@ def _told(case: Case, run: Run, start: datetime) -> str:
     version = case.life.at(start)
     waiting = [
         f"{edge.job_id} ({state.name if state else 'open'})"
-        for edge in version.after
+        for edge in _edges(case, version, run)
         if (state := _said(case, edge, run, start)) is not RunState.SUCCESS
     ]
     rule = version.policy.trigger_rule.value

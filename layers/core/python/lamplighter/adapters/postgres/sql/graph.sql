@@ -92,13 +92,14 @@ WHERE r.job_id = ANY(ARRAY(SELECT job_id FROM below LIMIT %(limit)s))
 LIMIT %(limit)s;
 
 -- name: upstream_runs
--- The runs by schedule of one upstream each, between two keys: what a dependent waits for.
+-- The runs of one upstream and origin each, between two keys: what a dependent waits for.
 SELECT given.ask, r.run_id, r.pool, r.status, r.end_time
-FROM unnest(%(asks)s, %(job_ids)s, %(firsts)s, %(lasts)s) AS given (ask, job_id, first, last)
+FROM unnest(%(asks)s, %(job_ids)s, %(origins)s, %(firsts)s, %(lasts)s)
+     AS given (ask, job_id, origin, first, last)
 CROSS JOIN LATERAL (
     SELECT * FROM job_runs AS r
     WHERE r.job_id = given.job_id AND r.run_id BETWEEN given.first AND given.last
-      AND r.origin = 'schedule'
+      AND r.origin = given.origin
     ORDER BY r.run_id LIMIT 100
 ) AS r;
 
