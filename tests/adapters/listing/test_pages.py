@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from lamplighter.domain.ids import new_job_id
-from lamplighter.domain.job import Job, JobStatus
+from lamplighter.domain.job import Job, JobStatus, Policy
 from lamplighter.domain.policy import ScheduleType
 from lamplighter.domain.run import Submission
 from lamplighter.domain.states import RunState
@@ -89,6 +89,16 @@ def test_jobs_are_filtered_by_what_they_are(ledger: QueryLedger) -> None:
         assert _ids(_all_jobs(ledger, where, 10)) == [report.job.job_id], where
     assert _all_jobs(ledger, JobFilter(tag="c"), 10) == []
     assert _all_jobs(ledger, JobFilter(name="%"), 10) == []
+
+
+def test_a_job_is_found_in_every_pool_that_it_runs_in(ledger: QueryLedger) -> None:
+    now = ledger.now()
+    spread = one_off(now, policy=Policy(fan_out=("eu", "us")))
+    plain = one_off(now, policy=Policy(critical=True))
+    ledger.submit([spread, plain])
+    for pool, found in {"eu": spread, "us": spread, "default": plain}.items():
+        assert _ids(_all_jobs(ledger, JobFilter(pool=pool), 10)) == [found.job.job_id], pool
+    assert _all_jobs(ledger, JobFilter(pool="u"), 10) == []
 
 
 def test_a_filter_looks_at_so_many_rows_and_says_where_it_stopped(

@@ -104,7 +104,7 @@ def _wants_job(where: JobFilter, job: Job) -> bool:
     return _all_match(
         (where.status, job.status),
         (where.schedule_type, job.schedule.schedule_type),
-        (where.pool, job.pool),
+        (where.pool, where.pool if where.pool in job.pools else None),
         (where.tag, where.tag if where.tag in job.tags else None),
         (where.name, where.name if (where.name or "").lower() in job.name.lower() else None),
     )

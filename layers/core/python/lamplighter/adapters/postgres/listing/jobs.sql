@@ -4,7 +4,8 @@ WITH scanned AS (
     SELECT j.job_id,
            (%(status)s::smallint IS NULL OR j.status = %(status)s)
            AND (%(schedule_type)s::text IS NULL OR j.schedule_type = %(schedule_type)s)
-           AND (%(pool)s::text IS NULL OR j.pool = %(pool)s)
+           AND (%(pool)s::text IS NULL
+                OR coalesce(j.policy -> 'fan_out' ? %(pool)s, j.pool = %(pool)s))
            AND (%(tag)s::text IS NULL OR %(tag)s = ANY(j.tags))
            AND (%(name)s::text IS NULL OR strpos(lower(j.name), lower(%(name)s)) > 0) AS wanted
     FROM jobs AS j
