@@ -58,7 +58,7 @@ def _component(component: ComponentState) -> str:
 
 
 def _service(service: ServiceState) -> str:
-    process = _process(service.pid) if service.pid else f"{'given':<15}"
+    process = f"{'given':<15}" if service.given else _process(service.pid)
     return f"  {service.name:<12} {process}  {shown(service.url)}"
 
 

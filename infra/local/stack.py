@@ -128,7 +128,9 @@ class Stack:
         keepers = {each.part.name: each for each in self._supervisor.keepers}
         urls = addresses(self._settings)
         services = [
-            ServiceState(name, url, keepers[name].pid if name in keepers else None)
+            ServiceState(name, url, keepers[name].pid)
+            if name in keepers
+            else ServiceState(name, url, None, given=True)
             for name, url in urls.items()
         ]
         components = [

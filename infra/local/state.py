@@ -21,11 +21,12 @@ class ComponentState(msgspec.Struct, frozen=True):
 
 
 class ServiceState(msgspec.Struct, frozen=True):
-    """`pid` is null for a service that was given, and is not ours."""
+    """`pid` is null for one that was given, and is not ours, or that is down, and started again."""
 
     name: str
     url: str
     pid: int | None
+    given: bool = False
 
 
 class StackState(msgspec.Struct, frozen=True):

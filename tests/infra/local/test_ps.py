@@ -16,7 +16,8 @@ from infra.local.state import ComponentState, ServiceState, StackState, write_st
 NOW = datetime.now(UTC)
 SERVICES = [
     ServiceState("postgres", "postgresql://me:secret@127.0.0.1:5432/lamplighter", os.getpid()),
-    ServiceState("kafka", "broker:9092", None),
+    ServiceState("kafka", "broker:9092", None, given=True),
+    ServiceState("valkey", "redis://127.0.0.1:6379/0", None),
 ]
 # No process has this number: the largest that Linux gives is four million.
 NOBODY = 2**22 + 1
@@ -56,6 +57,7 @@ def test_people_see_a_line_each_and_no_password(stack: Path) -> None:
     assert lines[3].startswith("recorder down")
     assert lines[4].endswith("postgresql://me@127.0.0.1:5432/lamplighter")
     assert lines[5] == "kafka given broker:9092"
+    assert lines[6] == "valkey down redis://127.0.0.1:6379/0"
     assert "secret" not in shown.output
 
 
@@ -66,8 +68,9 @@ def test_programs_get_everything(stack: Path) -> None:
     assert told["url"] == "http://127.0.0.1:8080"
     assert [each["name"] for each in told["components"]] == ["gateway", "worker-1", "recorder"]
     assert told["services"][0] == {
-        "name": "postgres", "url": SERVICES[0].url, "pid": os.getpid()
+        "name": "postgres", "url": SERVICES[0].url, "pid": os.getpid(), "given": False
     }  # fmt: skip
+    assert [each["given"] for each in told["services"]] == [False, True, False]
 
 
 @pytest.mark.parametrize("owner", [NOBODY, os.getpid()], ids=["dead", "another's number"])

@@ -95,6 +95,7 @@ def test_its_state_is_a_private_file(folder: Path, given: dict[str, str]) -> Non
         assert [each["name"] for each in state["components"]] == COMPONENTS
         assert all(each["restarts"] == 0 and each["pid"] for each in state["components"])
         assert [each["url"] for each in state["services"]] == list(given.values())
+        assert all(each["given"] and each["pid"] is None for each in state["services"])
         assert stat.S_IMODE((up.data / "stack.json").stat().st_mode) == 0o600
 
 
