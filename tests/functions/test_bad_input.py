@@ -112,6 +112,15 @@ def test_in_a_batch_the_job_is_named(call: Client) -> None:
     assert call("GET", "/jobs").body["jobs"] == []
 
 
+@pytest.mark.parametrize("given", ["soon", "2031-01-01T00:00:00", "0001-01-01T00:00:00Z"])
+def test_a_moment_that_is_asked_for_is_a_parameter(call: Client, given: str) -> None:
+    job_id = call.submit()
+    for path, name in (("/runs", "since"), ("/runs", "until"), (f"/jobs/{job_id}/fires", "after")):
+        refused = call("GET", path, query={name: given})
+        said = (refused.status, refused.error["code"], refused.error["field"])
+        assert said == (422, "invalid_parameter", name)
+
+
 def test_ten_megabytes_are_too_many(call: Client) -> None:
     refused = call("POST", "/jobs", json.dumps({**JOB, "payload": "x" * 10_000_000}))
     assert (refused.status, refused.error["code"]) == (413, "body_too_large")

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterable
+from datetime import datetime
 from difflib import get_close_matches
 from enum import Enum
 from typing import Any, Final, TypeVar, get_args
 
 import msgspec
 
-from lamplighter.contracts.http_checks import DEEPEST, has_control
+from lamplighter.contracts.http_checks import DEEPEST, check_instant, has_control
 from lamplighter.contracts.http_errors import InvalidParameter, MalformedRequest
 from lamplighter.contracts.http_words import lowered, worded
 from lamplighter.contracts.jobs import (
@@ -25,7 +26,7 @@ from lamplighter.contracts.jobs import (
 )
 from lamplighter.domain.errors import InvalidJob
 
-T = TypeVar("T")
+T = TypeVar("T", bound=msgspec.Struct)
 
 _BODIES: Final = (
     BackfillBody, BatchBody, CalendarBody, DecisionBody, EmptyBody, JobBody, NewJobBody,
@@ -74,10 +75,21 @@ def parameters(given: dict[str, str], kind: type[T]) -> T:
         if has_control(value):
             raise InvalidParameter(name, "it holds a control character; take that out")
     try:
-        return msgspec.convert(given, kind, strict=False)
+        asked = msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError as error:
         wrong = explained(str(error), kind)
         raise InvalidParameter(wrong.field, wrong.fix, wrong.hint) from None
+    _check_instants(msgspec.structs.asdict(asked))
+    return asked
+
+
+def _check_instants(asked: dict[str, Any]) -> None:
+    for name, value in asked.items():
+        if isinstance(value, datetime):
+            try:
+                check_instant(name, value)
+            except InvalidJob as wrong:
+                raise InvalidParameter(wrong.field, wrong.fix) from None
 
 
 def explained(problem: str, kind: type) -> InvalidBody:

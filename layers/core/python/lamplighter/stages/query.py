@@ -20,7 +20,6 @@ from lamplighter.contracts.answers import (
     shown_instant,
 )
 from lamplighter.contracts.http import Request, Response
-from lamplighter.contracts.http_checks import check_instant
 from lamplighter.contracts.http_decode import parameters
 from lamplighter.contracts.http_errors import InvalidParameter
 from lamplighter.contracts.statuses import cached_answer
@@ -145,7 +144,6 @@ def get_jobs(desk: Desk, request: Request) -> Response:
 
 def get_runs(desk: Desk, request: Request) -> Response:
     asked = parameters(dict(request.query), _RunsQuery)
-    _check_offsets(asked)
     word = _word("status", asked.status, {**RunState.__members__, QUEUED: RunState.SCHEDULED})
     due = asked.status.upper() == QUEUED if asked.status and word is RunState.SCHEDULED else None
     now = desk.now()
@@ -187,13 +185,6 @@ def _word(field: str, given: str | None, known: Mapping[str, Any]) -> Any:
     if given.upper() not in known:
         raise InvalidParameter(field, f"choose one of {', '.join(known)}")
     return known[given.upper()]
-
-
-def _check_offsets(asked: _RunsQuery) -> None:
-    for field in ("since", "until"):
-        moment = getattr(asked, field)
-        if moment is not None:
-            check_instant(field, moment)
 
 
 def _paged(request: Request, page: Page[Any], name: str, items: list[dict[str, Any]]) -> Response:
