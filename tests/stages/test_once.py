@@ -8,6 +8,7 @@ import pytest
 
 from lamplighter.domain.errors import LedgerUnavailable
 from lamplighter.domain.job import JobStatus
+from tests.functions.calling import Answer
 from tests.functions.world import World
 
 KEY = {"Idempotency-Key": "k"}
@@ -98,6 +99,29 @@ def test_a_late_retry_does_not_undo_what_came_after_it(world: World) -> None:
 
     assert (retry.status, retry.body, retry.headers["etag"]) == (200, first.body, '"2"')
     assert world.ledger.job("default", UUID(job_id)).name == "second"
+
+
+def test_a_twin_that_was_too_late_takes_no_answer_away(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"/jobs/{world.call.submit()}"
+    keep, twins = world.ledger.answer_key, []
+
+    def put() -> Answer:
+        return world.call("PUT", path, {"name": "y"}, headers={**KEY, "If-Match": '"1"'})
+
+    def keep_late(*given: Any) -> None:
+        twins.append(put().status)
+        keep(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world.ledger, "answer_key", keep_late)
+        first = put()
+    again = put()
+
+    assert (first.status, twins) == (200, [412])
+    assert (again.status, again.body) == (200, first.body)
+    assert again.headers["idempotency-replayed"] == "true"
 
 
 def test_a_late_pause_does_not_undo_a_resume(world: World) -> None:

@@ -22,7 +22,7 @@ def test_a_key_is_told_its_first_use_and_the_answer(ledger: Ledger) -> None:
     first = _use(ledger)
     assert (first.answer, before <= first.used_at <= ledger.now()) == (None, True)
     assert _use(ledger) == first
-    ledger.answer_key(TENANT, ROUTE, "k", answer)
+    ledger.answer_key(TENANT, ROUTE, "k", b"1", answer)
     assert _use(ledger) == KeyUse(first.used_at, answer)
     assert list(_use(ledger).answer["body"]) == ["z", "a"]
 
@@ -49,9 +49,25 @@ def test_a_key_of_which_nothing_came_is_free_again(ledger: Ledger) -> None:
 
 def test_an_answered_key_is_not_forgotten(ledger: Ledger) -> None:
     _use(ledger)
-    ledger.answer_key(TENANT, ROUTE, "k", {"status": 200})
+    ledger.answer_key(TENANT, ROUTE, "k", b"1", {"status": 200})
     ledger.forget_key(TENANT, ROUTE, "k")
     assert _use(ledger).answer == {"status": 200}
+
+
+@on_every_version
+def test_a_key_that_was_forgotten_meanwhile_is_answered_all_the_same(ledger: Ledger) -> None:
+    _use(ledger)
+    ledger.forget_key(TENANT, ROUTE, "k")
+    ledger.answer_key(TENANT, ROUTE, "k", b"1", {"status": 200})
+    assert _use(ledger).answer == {"status": 200}
+
+
+def test_a_key_that_is_anothers_by_now_is_not_answered(ledger: Ledger) -> None:
+    _use(ledger)
+    ledger.forget_key(TENANT, ROUTE, "k")
+    _use(ledger, b"2")
+    ledger.answer_key(TENANT, ROUTE, "k", b"1", {"status": 200})
+    assert _use(ledger, b"2").answer is None
 
 
 def test_of_many_at_once_all_learn_of_the_same_first_use(ledger: Ledger) -> None:

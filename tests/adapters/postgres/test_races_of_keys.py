@@ -49,7 +49,7 @@ def test_a_day_later_a_key_is_as_good_as_new_and_others_are_gone(world: World) -
     tenant = fresh("t")
     for key in ("k", "l"):
         world.ledger.use_key(tenant, ROUTE, key, b"1")
-        world.ledger.answer_key(tenant, ROUTE, key, {"status": 200})
+        world.ledger.answer_key(tenant, ROUTE, key, b"1", {"status": 200})
     world.conn.execute("UPDATE idempotency_keys SET used_at = used_at - interval '25 h'")
 
     use = world.ledger.use_key(tenant, ROUTE, "k", b"2")

@@ -91,7 +91,7 @@ class Tour:
     def keys(self) -> None:
         given = (TENANT, "PUT /jobs/1", fresh("key"))
         self.ledger.use_key(*given, b"body")
-        self.ledger.answer_key(*given, {"status": 200})
+        self.ledger.answer_key(*given, b"body", {"status": 200})
         self.ledger.forget_key(*given)
 
     def api_keys(self) -> None:

@@ -293,8 +293,13 @@ class Keys(Protocol):
     def use_key(self, tenant: str, route: str, key: str, fingerprint: bytes) -> KeyUse:
         """The first use of it, which may be this one. IdempotencyConflict: that was another's."""
 
-    def answer_key(self, tenant: str, route: str, key: str, answer: Any) -> None:
-        """Keep what was answered, in terms of JSON, for whoever sends the same again."""
+    def answer_key(
+        self, tenant: str, route: str, key: str, fingerprint: bytes, answer: Any
+    ) -> None:
+        """Keep what was answered, in terms of JSON, for whoever sends the same again.
+
+        Also where a twin that was refused has forgotten the key, unless it is another's by now.
+        """
 
     def forget_key(self, tenant: str, route: str, key: str) -> None:
         """Nothing came of it: the key is free again, unless somebody answered it meanwhile."""

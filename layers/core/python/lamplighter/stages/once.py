@@ -34,8 +34,9 @@ def once(
     key = key_of(request)
     if key is None:
         return change(Occasion())
-    route = f"{request.method} {request.path}"
-    use = desk.ledger.use_key(request.tenant, route, key, fingerprint(body))
+    place = (request.tenant, f"{request.method} {request.path}", key)
+    meant = fingerprint(body)
+    use = desk.ledger.use_key(*place, meant)
     if use.answer is not None:
         return _replayed(use.answer)
     try:
@@ -43,18 +44,18 @@ def once(
     except LedgerUnavailable:
         raise  # it may have been made
     except LamplighterError:
-        desk.ledger.forget_key(request.tenant, route, key)
+        desk.ledger.forget_key(*place)
         raise
-    _keep(desk, request, route, key, response)
+    _keep(desk, place, meant, response)
     return response
 
 
-def _keep(desk: Desk, request: Request, route: str, key: str, response: Response) -> None:
+def _keep(desk: Desk, place: tuple[str, str, str], meant: bytes, response: Response) -> None:
     try:
-        desk.ledger.answer_key(request.tenant, route, key, msgspec.to_builtins(response))
+        desk.ledger.answer_key(*place, meant, msgspec.to_builtins(response))
     except LedgerUnavailable as error:
         # The change is made, and its answer is true: nothing else is worth telling.
-        _log.warning("answer to key %r not kept: %s", key, error)
+        _log.warning("answer to key %r not kept: %s", place[-1], error)
 
 
 def _replayed(answer: object) -> Response:

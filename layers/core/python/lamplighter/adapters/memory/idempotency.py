@@ -24,12 +24,15 @@ class MemoryKeys(Transactional):
                 raise IdempotencyConflict(IdempotencyConflict.__doc__)
             return known.use
 
-    def answer_key(self, tenant: str, route: str, key: str, answer: Any) -> None:
+    def answer_key(
+        self, tenant: str, route: str, key: str, fingerprint: bytes, answer: Any
+    ) -> None:
         with self._transaction() as books:
-            known = books.idempotency.get((tenant, route, key))
-            if known is not None:
+            fresh = UsedKey(fingerprint, KeyUse(books.now))
+            known = books.idempotency.get((tenant, route, key), fresh)
+            if known.fingerprint == fingerprint:
                 use = msgspec.structs.replace(known.use, answer=answer)
-                books.idempotency[tenant, route, key] = UsedKey(known.fingerprint, use)
+                books.idempotency[tenant, route, key] = UsedKey(fingerprint, use)
 
     def forget_key(self, tenant: str, route: str, key: str) -> None:
         with self._transaction() as books:

@@ -28,9 +28,11 @@ class PostgresKeys:
 
         return self._db.run(work)
 
-    def answer_key(self, tenant: str, route: str, key: str, answer: Any) -> None:
-        params = {"tenant": tenant, "route": route, "key": key, "answer": Json(answer)}
-        self._db.statement(_SQL["answer_key"], params)
+    def answer_key(
+        self, tenant: str, route: str, key: str, fingerprint: bytes, answer: Any
+    ) -> None:
+        params = {"tenant": tenant, "route": route, "key": key, "fingerprint": fingerprint}
+        self._db.statement(_SQL["answer_key"], params | {"answer": Json(answer)})
 
     def forget_key(self, tenant: str, route: str, key: str) -> None:
         self._db.statement(_SQL["forget_key"], {"tenant": tenant, "route": route, "key": key})

@@ -19,8 +19,11 @@ SET (fingerprint, used_at, answer) = (
 RETURNING fingerprint, used_at, answer;
 
 -- name: answer_key
-UPDATE idempotency_keys SET answer = %(answer)s
-WHERE tenant = %(tenant)s AND route = %(route)s AND key = %(key)s;
+-- Inserts where one that was sent at the same time, and refused, has forgotten the key meanwhile.
+INSERT INTO idempotency_keys AS known (tenant, route, key, fingerprint, answer)
+VALUES (%(tenant)s, %(route)s, %(key)s, %(fingerprint)s, %(answer)s)
+ON CONFLICT (tenant, route, key) DO UPDATE SET answer = excluded.answer
+WHERE known.fingerprint = excluded.fingerprint;
 
 -- name: forget_key
 DELETE FROM idempotency_keys
