@@ -4,7 +4,7 @@ Semantics are checked here, at submission; whether a queue or a handler exists i
 the run happens.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from typing import Annotated, Any, Final, Literal
 
@@ -28,8 +28,6 @@ _MAY_HIDE: Final[dict[str, Callable[[str], bool]]] = {
     "env": lambda _: True,
     "headers": lambda name: name.lower() in SECRET_HEADERS,
 }
-# Who gets to see those values.
-_WHERE: Final = ("type", "url", "command", "cwd")
 
 
 class Secret(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -213,26 +211,27 @@ def _redacted(field: str, value: object) -> object:
 def revealed(document: dict[str, Any], stored: dict[str, Any] | None) -> dict[str, Any]:
     """A target that was shown and is sent back: where it has the mark, the stored value stays.
 
-    Only while it goes where it went: who may edit a job shall not send its secrets elsewhere.
+    Only if all of it is as it was shown. A URL, a line, a `PATH` among the variables leads a value
+    to whoever chose that, and who may edit a job shall not learn its secrets.
     """
-    known = stored or {}
-    is_same = all(document.get(field) == known.get(field) for field in _WHERE)
-    return {
-        field: _revealed(field, value, known.get(field) if is_same else None)
-        for field, value in document.items()
-    }
-
-
-def _revealed(field: str, value: object, stored: object) -> object:
-    if field not in _MAY_HIDE or not isinstance(value, dict) or HIDDEN not in value.values():
-        return value
-    known = stored if isinstance(stored, dict) else {}
-    hidden = {name for name in value if _MAY_HIDE[field](name) and value[name] == HIDDEN}
-    for name in sorted(hidden - known.keys()):
+    marked = list(_marked(document))
+    if not marked:
+        return document
+    if stored is None or document != redacted(stored):
         raise InvalidJob(
-            f"target.{field}.{name}", f"{HIDDEN} stands for a value that is not shown; give that"
+            f"target.{marked[0]}",
+            f"{HIDDEN} stands for a value that is not shown; give that. It is kept only where the"
+            " whole target is sent back as it was shown",
         )
-    return value | {name: known[name] for name in hidden}
+    return stored
+
+
+def _marked(document: dict[str, Any]) -> Iterator[str]:
+    for field, hides in _MAY_HIDE.items():
+        values = document.get(field)
+        if isinstance(values, dict):
+            marked = sorted(name for name in values if hides(name) and values[name] == HIDDEN)
+            yield from (f"{field}.{name}" for name in marked)
 
 
 def _unless_reference(value: object) -> object:
