@@ -27,7 +27,7 @@ class Road:
 
     def __init__(self, places: int = 100) -> None:
         self.bus = MemoryBus()
-        self.bus.ensure_topics(all_topics())
+        self.bus.ensure_topics(all_topics(["default", "elsewhere"]))
         self.now = datetime(2026, 3, 2, 12, tzinfo=UTC)
         self.ledger = MemoryLedger(clock=lambda: self.now)
         topics = [topic.name for topic in job_runs_topics("default")]
@@ -39,7 +39,7 @@ class Road:
     def submit(self, seconds: float = 0.0, **fields: Any) -> Job:
         fire = self.now + timedelta(seconds=seconds)
         schedule = Schedule(ScheduleType.FUTURE, fire)
-        job = Job(job_id=uuid4(), name="a job", schedule=schedule, **fields)
+        job = Job(job_id=uuid4(), schedule=schedule, **{"name": "a job", **fields})
         self.ledger.submit([Submission(job, fire)])
         return job
 
@@ -127,6 +127,68 @@ def test_a_backlog_is_left_in_the_ledger(road: Road, monkeypatch: pytest.MonkeyP
     for n in range(7):
         road.submit(-0.001 * n)
     assert [len(road.turn()), len(road.turn())] == [4, 3]
+
+
+def _crowd(road: Road, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten for a pool that has no place, a little older than one for a pool that has."""
+    monkeypatch.setattr(direct, "_PAGE", 2)
+    monkeypatch.setattr(direct, "_MOST_PENDING", 4)
+    for n in range(10):
+        road.submit(-0.1 - 0.001 * n, name=f"{n}", pool="elsewhere")
+    road.submit()
+
+
+def _open_elsewhere(road: Road, places: int) -> None:
+    """Now it has places, and someone who reads."""
+    windows = {"default": 100, "elsewhere": places}
+    road.direct._window = Window(road.bus, windows, every_seconds=0.0)
+    topics = [topic.name for topic in job_runs_topics("elsewhere")]
+    road.consumer = road.bus.consumer(executor_group("elsewhere"), topics)
+
+
+def test_a_pool_without_places_holds_up_no_other(
+    road: Road, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _crowd(road, monkeypatch)
+    assert road.turn() == ["a job"]
+    road.now += SECOND
+    road.submit(name="another")
+    assert road.turn() == ["another"]
+
+
+def test_a_pool_that_was_left_behind_gets_all_of_its_runs_once(
+    road: Road, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _crowd(road, monkeypatch)
+    road.turn()
+    _open_elsewhere(road, 3)
+    sent = [name for _ in range(5) for name in road.turn()]
+    assert sorted(sent) == [f"{n}" for n in range(10)]
+    assert sent[0] == "9"
+
+
+def test_a_pool_that_is_left_behind_and_served_is_not_passed(
+    road: Road, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _crowd(road, monkeypatch)
+    _open_elsewhere(road, 1)
+    first = road.now - 0.2 * SECOND
+    assert len(road.turn()) == 1
+    assert first < road.direct.found_to < road.now - 0.1 * SECOND
+    _open_elsewhere(road, 0)
+    road.now += 61 * SECOND
+    assert road.turn() == []
+    assert road.direct.found_to > road.now - 4 * SECOND
+
+
+def test_what_is_called_for_a_pool_without_places_is_bounded(
+    road: Road, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _crowd(road, monkeypatch)
+    for _ in range(10):
+        road.submit(-10, pool="elsewhere")
+        road.turn()
+    assert len(road.direct._lanes["elsewhere"].runs) == 8
 
 
 def test_it_remembers_a_bounded_number(road: Road, monkeypatch: pytest.MonkeyPatch) -> None:
