@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from infra.aws import brought, reach
 from infra.aws.profiles import PROFILES, Profile, with_tasks_at_rest
-from infra.aws.targets import is_cluster, service
+from infra.aws.targets import MOST_CHARACTERS, characters, is_cluster, service
 
 AUTHS: Final = ("iam", "jwt", "api-key")
 _CELL: Final = re.compile(r"[a-z][a-z0-9-]{0,23}")
@@ -209,6 +209,12 @@ def _check_targets(targets: tuple[str, ...]) -> None:
     if tasks and not any(map(is_cluster, targets)):
         raise InvalidOption(
             f"targets: {tasks[0]} runs in no cluster; name it as well, as arn:aws:ecs:…:cluster/…"
+        )
+    if (length := characters(targets)) > MOST_CHARACTERS:
+        raise InvalidOption(
+            f"targets: these make {length:,} characters of policies, and a role takes"
+            f" {MOST_CHARACTERS:,} of them; name many by one ARN, as arn:aws:sqs:…:orders-*, or"
+            " leave some to another cell"
         )
 
 

@@ -1,5 +1,6 @@
 """What it takes to call the targets that a deployer named, from their ARNs."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,6 +10,10 @@ _SERVICE: Final = 2
 _WHAT: Final = 5
 _CALL: Final = {"sqs": "sqs:SendMessage", "sns": "sns:Publish", "events": "events:PutEvents"}
 _TASKS: Final = "ecs-tasks.amazonaws.com"
+# A role may have ten managed policies of 6,144 characters each. One is the fence; the CDK fills the
+# others with what the role's own has no room for, none of them quite, and repeats what statements
+# begin with.
+MOST_CHARACTERS: Final = 9 * 5_500
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,14 @@ def allowed(targets: Sequence[str]) -> list[Allowed]:
     """Only what was named: a job's author must not reach all of an account."""
     clusters = [arn for arn in targets if is_cluster(arn)]
     return [each for arn in targets for each in _of(arn, clusters)]
+
+
+def characters(targets: Sequence[str]) -> int:
+    """How long that is in a role's policies. Statements that differ in resources alone are one."""
+    found = allowed(targets)
+    heads = {json.dumps([each.actions, each.conditions]) for each in found}
+    arns = [f'"{arn}",' for each in found for arn in each.arns]
+    return len("".join([*heads, *arns])) + len(heads) * len('{"Action":,"Effect":"Allow"}')
 
 
 def is_cluster(arn: str) -> bool:
