@@ -19,6 +19,7 @@ SMALL = {"ledger_bounds", "leases", "pg_inherits", "pg_class"}
 # Those that may read more than what they were asked for, and why. All others may not.
 READS_WHOLE_TABLE = {
     "api_keys.list": "a person looks at all keys of a tenant, which are few",
+    "change.open_runs": "whose runs are with workers, when a job is changed: a row per batch",
     "claim.forget_workers": "the sweep, every few seconds: a row per worker",
     "claim.is_any_running": "who would rest, once a second: a row per batch that runs",
     "horizon.busy_pools": "a metric, every ten seconds: a row per batch that runs",
@@ -28,7 +29,7 @@ READS_WHOLE_TABLE = {
 }
 READS_OTHER_DAYS = {
     "change.awaited_runs": "who waits for a coming run may have done so for a week: a probe a day",
-    "change.open_runs": "a job's open runs may lie at any fire: an index probe per day",
+    "change.open_runs": "of older days what is awake, by the small index, with a worker or in line",
     "claim.is_any_running": "what runs may be of any day: looked up by its own id",
     "graph.blocked_runs": "a blocked run may have waited for a week: a probe per day since",
     "graph.fires_of_jobs": "a job that fires once may have done so on any day: a probe each",

@@ -19,8 +19,9 @@ from lamplighter.adapters.postgres.futures import (
     write_first_runs,
 )
 from lamplighter.adapters.postgres.graph import Graph
-from lamplighter.adapters.postgres.holding import hold, hold_schedule, open_runs
+from lamplighter.adapters.postgres.holding import hold, hold_schedule
 from lamplighter.adapters.postgres.locked import LockedRuns
+from lamplighter.adapters.postgres.open_runs import open_runs
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain import transitions
 from lamplighter.domain.dependents import follow, upstream_ids

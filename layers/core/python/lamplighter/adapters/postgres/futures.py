@@ -11,10 +11,11 @@ from lamplighter.adapters.postgres.calendars import calendars_of
 from lamplighter.adapters.postgres.database import Row
 from lamplighter.adapters.postgres.dependents import judge_blocked
 from lamplighter.adapters.postgres.graph import Graph
-from lamplighter.adapters.postgres.holding import Held, open_runs
+from lamplighter.adapters.postgres.holding import Held
 from lamplighter.adapters.postgres.keys import Keys
 from lamplighter.adapters.postgres.locked import LockedRuns
 from lamplighter.adapters.postgres.missed import insert_missed
+from lamplighter.adapters.postgres.open_runs import open_runs
 from lamplighter.adapters.postgres.partitions import ensure_days
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.adapters.postgres.submit import insert_runs
@@ -118,7 +119,7 @@ def block_dependents(
         return []
     now: datetime = cursor.execute("SELECT clock_timestamp()").fetchall()[0][0]
     names = {up for job in waiting for up in upstream_ids(job)} | {job.job_id for job in waiting}
-    seen = graph.seen(names, now - _OPEN_SINCE)
+    seen = graph.seen(names, now)
     blocked = [
         run
         for job, fire in runs_of_dependents(waiting, seen)

@@ -9,10 +9,11 @@ from psycopg import Cursor
 from lamplighter.adapters.postgres.arrays import ints, texts, uuids
 from lamplighter.adapters.postgres.codec import row_to_job
 from lamplighter.adapters.postgres.database import Row
+from lamplighter.adapters.postgres.open_runs import open_rows
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain.dependents import SeenUpstream, follow, in_order, upstream_ids
 from lamplighter.domain.graph import check_graph
-from lamplighter.domain.ids import fire_of, first_run_id
+from lamplighter.domain.ids import BY_SCHEDULE, MILLISECOND, fire_of, first_run_id
 from lamplighter.domain.job import Job, JobStatus
 
 _SQL = queries("graph")
@@ -107,13 +108,14 @@ class Graph:
     def jobs(self, job_ids: Collection[UUID]) -> dict[UUID, Job]:
         return self._jobs("jobs_by_id", job_ids)
 
-    def seen(self, job_ids: Collection[UUID], since: datetime) -> dict[UUID, SeenUpstream]:
-        """These jobs with the fires that the ledger holds of them."""
+    def seen(self, job_ids: Collection[UUID], now: datetime) -> dict[UUID, SeenUpstream]:
+        """These jobs with the fires that a new dependent would wait for."""
         fires: dict[UUID, set[datetime]] = {job_id: set() for job_id in job_ids}
         if fires:
-            params = {"job_ids": uuids(fires), "since": first_run_id(since)}
+            params = {"job_ids": uuids(fires), "ahead": first_run_id(now + MILLISECOND)}
             rows = self._cursor.execute(_SQL["fires_of_jobs"], params, binary=True).fetchall()
-            for job_id, run_id in rows:
-                fires[job_id].add(fire_of(run_id))
+            for run_id, job_id, _, origin in [*rows, *open_rows(self._cursor, fires)]:
+                if origin == BY_SCHEDULE:
+                    fires[job_id].add(fire_of(run_id))
         jobs = self.jobs(job_ids)
         return {job_id: SeenUpstream(job, frozenset(fires[job_id])) for job_id, job in jobs.items()}

@@ -7,10 +7,10 @@ from uuid import UUID
 import msgspec
 from psycopg import Cursor
 
-from lamplighter.adapters.postgres.arrays import uuids
 from lamplighter.adapters.postgres.database import Row
 from lamplighter.adapters.postgres.graph import Graph
 from lamplighter.adapters.postgres.locked import LockedRuns
+from lamplighter.adapters.postgres.open_runs import open_rows
 from lamplighter.adapters.postgres.queries import queries
 from lamplighter.domain.ids import BY_SCHEDULE, first_run_id
 from lamplighter.domain.job import Job
@@ -50,7 +50,7 @@ def hold(cursor: Cursor[Row], before: Job, after: Job) -> Held:
     """
     stands = _lock_schedule(cursor, before.job_id)
     below = [job.job_id for job in Graph(cursor).dependents_below([before.job_id])]
-    rows = _open_rows(cursor, [before.job_id, *below])
+    rows = open_rows(cursor, [before.job_id, *below])
     own = [row for row in rows if row[1] == before.job_id]
     LockedRuns(cursor, [row[0] for row in rows], keys=_keys(before, after, own))
     others = [row[0] for row in rows if row[1] != before.job_id]
@@ -62,16 +62,6 @@ def _keys(before: Job, after: Job, own: Sequence[Row]) -> set[str]:
     ways = {(pool, origin) for _, _, pool, origin in own}
     ways |= {(pool, BY_SCHEDULE) for pool in (*before.pools, *after.pools)}
     return {key.name for job in (before, after) for way in ways for key in slot_keys(job, *way)}
-
-
-def open_runs(cursor: Cursor[Row], job_id: UUID) -> list[UUID]:
-    """Every run of this job that has not ended."""
-    return [row[0] for row in _open_rows(cursor, [job_id])]
-
-
-def _open_rows(cursor: Cursor[Row], job_ids: Iterable[UUID]) -> list[Row]:
-    params = {"job_ids": uuids(job_ids)}
-    return cursor.execute(_SQL["open_runs"], params, binary=True).fetchall()
 
 
 def _lock_schedule(cursor: Cursor[Row], job_id: UUID) -> datetime | None:

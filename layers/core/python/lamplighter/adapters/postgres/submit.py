@@ -1,7 +1,7 @@
 """Submissions: jobs, edges and first runs in one transaction, all or nothing."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -49,7 +49,6 @@ _INSERT_FRESH = (
 _READS = queries("reads")
 _RUNS = queries("runs")
 _SLOTS = queries("slots")
-_OPEN_SINCE = timedelta(days=8)  # a blocked or held run is settled within a week
 
 
 class PostgresSubmissions:
@@ -248,7 +247,7 @@ def _block_dependents(
         return Judged([], [], [])
     now: datetime = cursor.execute("SELECT clock_timestamp()").fetchall()[0][0]
     names = {up for job in waiting for up in upstream_ids(job)} - {job.job_id for job in waiting}
-    seen: dict[UUID, SeenUpstream] = Graph(cursor).seen(names, now - _OPEN_SINCE)
+    seen: dict[UUID, SeenUpstream] = Graph(cursor).seen(names, now)
     blocked = [
         run
         for job, fire in runs_of_dependents(waiting, seen)

@@ -52,10 +52,29 @@ VALUES (%(job_id)s, %(tenant)s, %(next_fire_at)s, %(version)s)
 ON CONFLICT (job_id) DO UPDATE
 SET next_fire_at = excluded.next_fire_at, version = excluded.version;
 
+-- name: settled_below
+-- Below this fire nothing goes to plan any more. An hour at least, so that few of the runs that are
+-- with workers or in line have to be asked for whose they are.
+SELECT least(watermark, clock_timestamp() - interval '1 h') FROM ledger_bounds;
+
 -- name: open_runs
--- Every run of these jobs that has not ended, with what its keys are made from.
+-- Every run of these jobs that has not ended, with what its keys are made from. Below `since` it has
+-- a wake-up call, or a worker has it, or it stands in line (docs/decisions/open-runs.md): a job that
+-- fires each second has millions there that have ended, and no index knows which.
 SELECT run_id, job_id, pool, origin FROM job_runs
-WHERE job_id = ANY(%(job_ids)s) AND status < 10;
+WHERE job_id = ANY(%(job_ids)s) AND run_id >= %(since)s AND status < 10
+UNION ALL
+SELECT run_id, job_id, pool, origin FROM job_runs
+WHERE job_id = ANY(%(job_ids)s) AND run_id < %(since)s AND wake_at IS NOT NULL
+UNION ALL
+SELECT run_id, job_id, pool, origin FROM job_runs
+WHERE CASE WHEN job_id = ANY(%(job_ids)s) AND wake_at IS NULL AND status < 10 THEN true
+      ELSE false END  -- by the primary key, not for each job and each run
+  AND run_id < %(since)s AND run_id = ANY(ARRAY(
+      SELECT held.run_id FROM claims AS c CROSS JOIN unnest(c.run_ids) AS held (run_id)
+      WHERE held.run_id < %(since)s
+      UNION ALL
+      SELECT q.run_id FROM slot_queue AS q WHERE q.run_id < %(since)s));
 
 -- name: awaited_runs
 -- Runs ahead of a job that a blocked run of another one waits for: the same fire, or whichever.
@@ -64,6 +83,7 @@ WITH waiting AS MATERIALIZED (
     SELECT d.rule, fire_of(r.run_id) AS fire
     FROM job_dependencies AS d JOIN job_runs AS r ON r.job_id = d.job_id
     WHERE d.upstream_id = %(job_id)s AND r.status = 2 AND r.run_id >= %(open_since)s
+      AND r.wake_at IS NOT NULL  -- as every blocked run has: the small index finds them
 )
 SELECT up.run_id
 FROM job_runs AS up JOIN jobs AS j ON j.job_id = up.job_id

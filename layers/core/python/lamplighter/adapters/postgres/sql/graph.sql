@@ -58,13 +58,14 @@ WHERE j.status <> 3 AND j.job_id IN (
 SELECT {job_columns} FROM jobs AS j WHERE j.job_id = ANY(%(job_ids)s);
 
 -- name: fires_of_jobs
--- The runs by schedule of these jobs that a new dependent would wait for: those still open or to
--- come, and all of a job that fires once.
-SELECT r.job_id, r.run_id
-FROM jobs AS j JOIN job_runs AS r USING (job_id)
-WHERE j.job_id = ANY(%(job_ids)s) AND r.origin = 'schedule'
-  AND (NOT j.repeats OR (r.run_id >= %(since)s
-                         AND (r.status < 10 OR fire_of(r.run_id) > clock_timestamp())));
+-- The runs of these jobs that are still to come, and all of a job that fires once. In two parts: as
+-- one condition, every run that a job ever had would be read.
+SELECT run_id, job_id, pool, origin FROM job_runs
+WHERE job_id = ANY(%(job_ids)s) AND run_id >= %(ahead)s
+UNION ALL
+SELECT r.* FROM jobs AS j CROSS JOIN LATERAL (
+    SELECT run_id, job_id, pool, origin FROM job_runs WHERE job_id = j.job_id OFFSET 0) AS r
+WHERE j.job_id = ANY(%(job_ids)s) AND NOT j.repeats;
 
 -- name: insert_edges
 INSERT INTO job_dependencies (job_id, upstream_id, tenant, position, rule, within_seconds)
@@ -75,9 +76,11 @@ SELECT * FROM unnest(%(job_ids)s, %(upstream_ids)s, %(tenants)s, %(positions)s, 
 DELETE FROM job_dependencies WHERE job_id = %(job_id)s;
 
 -- name: blocked_runs
--- Blocked runs of these jobs, from a fire on.
+-- Blocked runs of these jobs, from a fire on. Each has a wake-up call, so the small index finds them
+-- where a job's runs of a week are more.
 SELECT r.run_id, r.job_id FROM job_runs AS r
-WHERE r.job_id = ANY(%(job_ids)s) AND r.run_id >= %(since)s AND r.status = 2;
+WHERE r.job_id = ANY(%(job_ids)s) AND r.run_id >= %(since)s AND r.status = 2
+  AND r.wake_at IS NOT NULL;
 
 -- name: blocked_below
 -- Blocked runs between two keys of the jobs below these, directly or not: some, of near ones first.
