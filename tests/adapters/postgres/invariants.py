@@ -78,6 +78,9 @@ _NEVER = {
     "a run of a cancelled job runs on": """
         SELECT r.run_id FROM job_runs AS r JOIN jobs AS j USING (job_id)
         WHERE j.status = 3 AND r.status = 4""",
+    "a run has no job": """
+        SELECT r.run_id FROM job_runs AS r LEFT JOIN jobs AS j USING (job_id)
+        WHERE j.job_id IS NULL""",
     "a cancelled job has a schedule": """
         SELECT job_id FROM schedules JOIN jobs AS j USING (job_id) WHERE j.status = 3""",
     "a stop is asked for a run that is not being cancelled, or none for one that is": """

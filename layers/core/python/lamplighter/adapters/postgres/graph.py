@@ -108,6 +108,10 @@ class Graph:
     def jobs(self, job_ids: Collection[UUID]) -> dict[UUID, Job]:
         return self._jobs("jobs_by_id", job_ids)
 
+    def kept(self, job_id: UUID) -> Job | None:
+        """The job, which nobody forgets, edits or cancels until this transaction ends."""
+        return self._jobs("keep_jobs", [job_id]).get(job_id)
+
     def seen(self, job_ids: Collection[UUID], now: datetime) -> dict[UUID, SeenUpstream]:
         """These jobs with the fires that a new dependent would wait for."""
         fires: dict[UUID, set[datetime]] = {job_id: set() for job_id in job_ids}

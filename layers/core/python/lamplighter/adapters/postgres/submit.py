@@ -77,7 +77,6 @@ class PostgresSubmissions:
         self, tenant: str, job_id: UUID, origin: str, fire: datetime, *, cascade: bool = False
     ) -> list[Due]:
         def work(cursor: Cursor[Row]) -> list[Due]:
-            ensure_days(cursor, [fire])
             if cascade:
                 Graph(cursor).keep(tenant)
             return _add_runs(cursor, tenant, job_id, origin, [fire], cascade=cascade)
@@ -91,11 +90,7 @@ class PostgresSubmissions:
         for day in sorted({day_of(fire) for fire in fires})[1:]:
             self._db.run(partial(ensure_days, fires=[day]))
 
-        def work(cursor: Cursor[Row]) -> list[Due]:
-            ensure_days(cursor, fires)
-            return _add_runs(cursor, tenant, job_id, origin, fires)
-
-        return self._db.run(work)
+        return self._db.run(lambda cursor: _add_runs(cursor, tenant, job_id, origin, fires))
 
 
 def _distinct(submissions: Sequence[Submission]) -> list[Submission]:
@@ -266,11 +261,13 @@ def _add_runs(  # noqa: PLR0913 - as the port has it
     *,
     cascade: bool = False,
 ) -> list[Due]:
-    job = Graph(cursor).jobs([job_id]).get(job_id)
+    job = Graph(cursor).kept(job_id)
     if job is None or job.tenant != tenant:
         raise JobNotFound(f"no job {job_id}")
     if job.status >= JobStatus.CANCELLED:
         raise JobEnded(JobEnded.__doc__)
+    # After the job, as an edit does it: the other way round, the two would wait for each other.
+    ensure_days(cursor, fires)
     runs = [run for fire in fires for run in new_runs(job, fire, origin=origin)]
     # Those that follow are written with it or not at all: asked again, it leads nobody else on.
     if insert_runs(cursor, runs) and cascade:
