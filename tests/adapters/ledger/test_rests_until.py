@@ -103,6 +103,13 @@ class Resting(Alike):
             self._nothing_is_found_before(at)
             self._clock.wind(now + MOMENT - at)
 
+    def teardown(self) -> None:
+        """Each life ends with one: how many have one before is up to chance, and to what the
+        random choices are drawn from, which is all that was imported before."""
+        if self.jobs:
+            self.look(3600, is_quiet=True)
+        super().teardown()
+
     @precondition(lambda self: self._clock is not None)
     @rule(minutes=st.integers(1, 90))
     def time_passes(self, minutes: int) -> None:
