@@ -55,10 +55,10 @@ class Cell:
         self.store.ask("FLUSHALL")  # the bus is the same for all cells
 
     def connections(self) -> int:
-        """Open at this moment."""
-        asked = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND pid != %s"
-        pid = self._outside.info.backend_pid
-        [[count]] = self._outside.execute(asked, [self._database, pid]).fetchall()
+        """Open at this moment, by us: the server's own vacuum looks in as well."""
+        asked = """SELECT count(*) FROM pg_stat_activity
+                   WHERE datname = %s AND backend_type = 'client backend'"""
+        [[count]] = self._outside.execute(asked, [self._database]).fetchall()
         return int(count)
 
     def sessions(self) -> int:
