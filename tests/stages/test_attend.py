@@ -192,3 +192,20 @@ def test_a_run_that_comes_back_to_its_own_worker_ends_by_its_new_fence(place: At
     }
     assert [each.recorded for each in place.ledger.finish(ends)].count(Recorded.ACCEPTED) == 1
     assert place.ledger.run("default", message.run_id).state is RunState.SUCCESS
+
+
+def test_a_group_that_cannot_be_left_keeps_nobody_from_coming_to_an_end(
+    place: Attending, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away() -> None:
+        raise BusUnavailable("away")
+
+    place.put(*place.due("slow", pool="tasks"))
+    assert place.started.wait(PATIENCE)
+    monkeypatch.setattr(place.consumer, "close", away)
+    place.worker.stop()
+    place.release.set()
+
+    assert place.ended(1) == {"slow"}
+    place.thread.join(PATIENCE)
+    assert not place.thread.is_alive()

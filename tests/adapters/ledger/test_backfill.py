@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from lamplighter.domain.ids import fire_of
+from lamplighter.domain.job import Policy
 from lamplighter.domain.policy import Overlap
 from lamplighter.domain.run import Refusal, Run, Verdict
 from lamplighter.domain.slots import backfill_origin
@@ -59,6 +61,43 @@ def test_asked_again_a_backfill_gets_no_more_places_than_its_budget(play: Play) 
         for _ in range(2)
     )
     assert [due.run_id for due in again] == [due.run_id for due in once]
+
+
+def test_a_pool_without_workers_keeps_no_places_of_a_lane(play: Play) -> None:
+    """Who runs in several pools takes a place at the claim: a run that nobody claims has none."""
+    job = hourly(play.at(3000), policy=Policy(fan_out=("a", "b")))
+    play.submit(job)
+    fires = [play.at(-86_400 + 3600 * n) for n in range(3)]
+    due = play.ledger.add_runs(TENANT, job.job.job_id, backfill_origin("b", 1), fires)
+    here = [each.run_id for each in due if each.pool == "a"]
+    for run_id in here:
+        assert play.finish(play.seen(run_id)).state is RunState.SUCCESS
+    assert len(here) == 3
+
+
+def test_what_waits_in_a_lane_expires_there(play: Play) -> None:
+    _, *others = backfilled(play, 3, backfill_origin("b", 1), start_deadline_seconds=60)
+    settled = {each.run_id: each.state for each in play.ledger.settle_overdue()}
+    assert settled == {run.run_id: RunState.SKIPPED for run in others}
+
+
+def test_what_waited_in_a_lane_is_excused_for_being_late(play: Play) -> None:
+    first, second = backfilled(play, 2, backfill_origin("b", 1))
+    play.finish(first)
+    assert play.seen(second).excused
+
+
+@on_every_version
+def test_a_job_that_becomes_ordered_in_mid_backfill_ends_it(play: Play) -> None:
+    """The order is taken before the lane: who holds a place in the lane must not wait for it."""
+    first, second, third = backfilled(play, 3, backfill_origin("b", 1))
+    job = play.job(first.job_id)
+    ordered = msgspec.structs.replace(job, ordering_key="k")
+    play.ledger.reschedule(ordered, expected_version=job.version, first_fire=None, next_fire=None)
+    play.end(play.start(first), Verdict.FAILED)
+    play.claim(second)
+    for run in (first, second, third):
+        assert play.finish(run).state is RunState.SUCCESS
 
 
 @pytest.mark.parametrize("overlap", OVERLAPS)

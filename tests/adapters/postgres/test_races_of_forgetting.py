@@ -8,6 +8,7 @@ from lamplighter.domain.errors import JobNotFound
 from lamplighter.domain.job import Job, JobStatus
 from lamplighter.domain.run import Due
 from lamplighter.domain.states import RunState
+from tests.adapters.ledger.builders import following
 from tests.adapters.postgres.making import HOUR, fresh, submit_once, utc_now
 from tests.adapters.postgres.races import Scene, World
 
@@ -39,6 +40,31 @@ def test_a_job_that_is_run_while_it_is_forgotten_stays_or_gets_no_run(world: Wor
             assert _is_known(world, job.job_id) == isinstance(added, list)
 
         return Scene([forget, run_now], check)
+
+    world.race(set_up, samples=5)
+
+
+def test_a_follower_that_is_led_on_while_it_is_forgotten_stays_or_gets_no_run(world: World) -> None:
+    def set_up(world: World) -> Scene:
+        job, _ = submit_once(world.ledger, utc_now(), tenant=fresh("t"))
+        follower = following(job, tenant=job.tenant)
+        world.ledger.submit([follower])
+        world.conn.execute("DELETE FROM job_runs WHERE job_id = %s", [follower.job.job_id])
+        origin = fresh("now:")
+
+        def forget(ledger: PostgresLedger) -> None:
+            forget_jobs(ledger._db, [follower.job.job_id], utc_now())
+
+        def lead_on(ledger: PostgresLedger) -> list[Due]:
+            return ledger.add_run(job.tenant, job.job_id, origin, utc_now(), cascade=True)
+
+        def check(_: object, led: list[Due]) -> None:
+            assert led
+            query = "SELECT FROM job_runs WHERE job_id = %s"
+            has_run = world.conn.execute(query, [follower.job.job_id]).fetchone() is not None
+            assert _is_known(world, follower.job.job_id) == has_run
+
+        return Scene([forget, lead_on], check)
 
     world.race(set_up, samples=5)
 

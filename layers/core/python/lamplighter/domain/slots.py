@@ -5,6 +5,7 @@ everybody takes kinds in that order, nobody waits in a circle. What cannot have 
 waits in the key's queue, and whoever gives a slot up hands it to the first in that queue.
 """
 
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final
 from uuid import UUID
@@ -28,6 +29,15 @@ _BUDGET: Final = ":at_once="
 # Kept while a run waits for its next attempt or for a person: giving these up would let a later
 # fire overtake. A limit counts what is running, so it is given up.
 KEPT_WHILE_WAITING = frozenset({SlotKind.OVERLAP, SlotKind.ORDER})
+
+
+def kept_after_an_edit(keys: "Iterable[SlotKey]") -> frozenset[SlotKind]:
+    """Who must wait for its order now holds, and hopes for, nothing that is taken after it.
+
+    Two that each held what the other one came to need would wait for ever.
+    """
+    is_ordered = any(key.kind is SlotKind.ORDER for key in keys)
+    return KEPT_WHILE_WAITING if is_ordered else frozenset(SlotKind)
 
 
 class SlotKey(msgspec.Struct, frozen=True):
@@ -110,9 +120,10 @@ def is_backfill(origin: str) -> bool:
 def lane_of(job: Job, origin: str) -> SlotKey | None:
     """In whose line the runs of a backfill wait from the start, whatever their pool.
 
-    None where there is no budget, or where they must wait for their order before that.
+    None where there is no budget, or where they must wait for their order before that. Nor where
+    there are several pools: one without workers would keep the places that it is given.
     """
-    if not is_backfill(origin) or _key_of_all(job) is not None:
+    if not is_backfill(origin) or _key_of_all(job) is not None or len(job.pools) > 1:
         return None
     return _lane_key(job, origin)
 

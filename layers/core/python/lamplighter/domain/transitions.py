@@ -40,7 +40,7 @@ def parked(run: Run, now: datetime, until: datetime | None = None) -> Run:
 def woken(run: Run, now: datetime) -> Run:
     """A parked run was handed its slot: back to what it was waiting for when it was parked."""
     state = RunState.SCHEDULED if run.attempt_number == 1 else RunState.RETRYING
-    return _become(run, state, now, wake_at=now)
+    return _become(run, state, now, excused=True, wake_at=now)
 
 
 def freed(run: Run, now: datetime) -> Run:

@@ -51,12 +51,18 @@ class Worker:
         reporting.start()
         while not (self._stopping.is_set() or self._runner.exhausted):
             self._turn()
-        # At once: what comes to its partitions would wait for the runs that are still to end here.
-        self._consumer.close()
-        self._runner.close()
         end = time.monotonic() + grace_seconds
+        self._leave()
+        self._runner.close()
         while self._work.open and time.monotonic() < end:
             time.sleep(_LOOK_SECONDS)
+
+    def _leave(self) -> None:
+        """At once: what comes to its partitions would wait for the runs that still end here."""
+        try:
+            self._consumer.close()
+        except Exception:  # noqa: BLE001 - those runs are still to end, and to be told of
+            _log.exception("the group was not left")
 
     def _turn(self) -> None:
         free = self._runner.free

@@ -3,9 +3,12 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+import msgspec
+
 from lamplighter.adapters.memory import slots
 from lamplighter.adapters.memory.books import Books
 from lamplighter.domain.ids import fire_of
+from lamplighter.domain.judge import expiry
 from lamplighter.domain.run import Due, NewRun, Recorded, Run, Settled, stands
 from lamplighter.domain.slots import KEPT_WHILE_WAITING
 from lamplighter.domain.states import RunState
@@ -27,6 +30,8 @@ def write_down(books: Books, new: Iterable[NewRun]) -> list[Run]:
 
 def _insert(books: Books, new: NewRun) -> Run:
     run = _first_record(new, books.now)
+    if run.state is RunState.PARKED:
+        run = msgspec.structs.replace(run, wake_at=expiry(run, new.job))
     enter(books, run)
     slots.queue_in_order(books, new.job, run)
     if run.state is RunState.PARKED:
@@ -68,8 +73,6 @@ def _first_call(new: NewRun, due: datetime, now: datetime) -> datetime | None:
     if new.state is RunState.BLOCKED:
         bound = timedelta(seconds=new.job.policy.blocked_seconds)
         return blocked_until(fire=fire_of(new.run_id), blocked_at=now, bound=bound)
-    if new.state is RunState.PARKED:
-        return None
     return max(now, due) if fire_of(new.run_id) < now - BORN_LATE else None
 
 

@@ -12,6 +12,7 @@ from lamplighter.domain.slots import (
     SlotKind,
     Waiter,
     hand_over,
+    kept_after_an_edit,
     kind_of,
     lane_of,
     slot_keys,
@@ -92,7 +93,7 @@ def hand_on(books: Books, key: str) -> None:
 def rekey(books: Books, job: Job, run: Run) -> None:
     """After an edit of its job: wait for what the run needs now, under the limits of now."""
     keys = slot_keys(job, run.pool, run.origin)
-    leave(books, run, kept=frozenset(SlotKind))
+    leave(books, run, kept=kept_after_an_edit(keys))
     queue_in_order(books, job, run)
     for key in keys:
         _relimit(books, key, run)

@@ -112,6 +112,12 @@ class Graph:
         """The job, which nobody forgets, edits or cancels until this transaction ends."""
         return self._jobs("keep_jobs", [job_id]).get(job_id)
 
+    def kept_below(self, job_id: UUID) -> list[Job]:
+        """Those that take their fires from it, kept as well; not who was cancelled meanwhile."""
+        below = [job.job_id for job in self.dependents_below([job_id])]
+        jobs = self._jobs("keep_jobs", below).values()
+        return in_order(job for job in jobs if job.status is not JobStatus.CANCELLED)
+
     def seen(self, job_ids: Collection[UUID], now: datetime) -> dict[UUID, SeenUpstream]:
         """These jobs with the fires that a new dependent would wait for."""
         fires: dict[UUID, set[datetime]] = {job_id: set() for job_id in job_ids}

@@ -32,6 +32,7 @@ from lamplighter.domain.slots import (
     SlotKey,
     SlotKind,
     hand_over,
+    kept_after_an_edit,
     slot_keys,
 )
 from lamplighter.domain.states import RunState
@@ -180,7 +181,7 @@ class LockedRuns:
     def rekey(self, runs: Sequence[Run]) -> None:
         """After an edit of their job: hold and wait for what they need now, within its limits."""
         for run in runs:
-            self._leaving[run.run_id] = self._kept(run, SlotKind)
+            self._leaving[run.run_id] = self._kept(run, kept_after_an_edit(self.keys_of(run)))
         self.write()
         needed = [(key, run) for run in runs for key in self.keys_of(run)]
         self.join_queue([(key, run) for key, run in needed if key.kind is SlotKind.ORDER])

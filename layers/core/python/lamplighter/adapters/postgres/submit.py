@@ -271,7 +271,7 @@ def _add_runs(  # noqa: PLR0913 - as the port has it
     runs = [run for fire in fires for run in new_runs(job, fire, origin=origin)]
     # Those that follow are written with it or not at all: asked again, it leads nobody else on.
     if insert_runs(cursor, runs) and cascade:
-        below = Graph(cursor).dependents_below([job_id])
+        below = Graph(cursor).kept_below(job_id)
         insert_runs(cursor, cascaded_runs(job_id, below, origin, fires))
     if (lane := lane_of(job, origin)) is not None:
         LockedRuns(cursor, [], keys={lane.name}).hand_on({lane.name}, depth=lane.limit)

@@ -30,7 +30,8 @@ ORDER BY j.job_id FOR SHARE OF j;
 
 -- name: keep_jobs
 -- Jobs that get runs beside their schedules. The weakest lock: who forgets a job, or changes it, waits.
-SELECT {job_columns} FROM jobs AS j WHERE j.job_id = ANY(%(job_ids)s) FOR KEY SHARE OF j;
+SELECT {job_columns} FROM jobs AS j WHERE j.job_id = ANY(%(job_ids)s)
+ORDER BY j.job_id FOR KEY SHARE OF j;
 
 -- name: edges_above
 -- Every edge that can be reached upstream from these jobs.

@@ -35,7 +35,10 @@ INSERT INTO job_runs (run_id, job_id, tenant, pool, origin, priority, status, sl
                       wake_at)
 SELECT run_id, job_id, tenant, pool, origin, priority, status, slotted, delay_ms,
        CASE WHEN status = 2 THEN greatest(fire_at, clock_timestamp()) + patience * interval '1 s'
-            WHEN status = 3 THEN NULL  -- whoever gives its slot up wakes it
+            WHEN status = 3 THEN (  -- whoever gives its slot up wakes it; the sweep, as it expires
+                SELECT least(j.expires_at, given.fire_at + given.delay_ms * interval '1 ms'
+                                           + j.start_deadline_seconds * interval '1 s')
+                FROM jobs AS j WHERE j.job_id = given.job_id)
             WHEN fire_at < clock_timestamp() - interval '2 s' THEN clock_timestamp() END
 FROM unnest(%(run_ids)s, %(run_job_ids)s, %(run_tenants)s, %(run_pools)s, %(run_origins)s,
             %(run_priorities)s, %(run_states)s, %(run_slotted)s, %(run_delays)s, %(run_fires)s,
