@@ -47,6 +47,11 @@ class World:
             self.bus.ensure_topics(job_runs_topics(pool, PARTITIONS))
         self.window = Window(self.bus, pools, steady=lambda: self.now)
 
+    def place(self, runs: Sequence[Ready]) -> list[int | None]:
+        """As a leader does: it asks how much is free before it sends anything."""
+        self.window.free()
+        return self.window.place(runs)
+
     def publish(self, *partitions: int | None, topic: str = P2) -> None:
         self.bus.publish([Message(topic, b"run", partition=n) for n in partitions])
 
@@ -68,25 +73,25 @@ def test_runs_that_come_one_by_one_take_partitions_in_turn() -> None:
     places: list[int | None] = []
     for _ in range(2 * PARTITIONS):
         world.now += 10.0  # each is finished long before the next
-        places += world.window.place(runs(1))
+        places += world.place(runs(1))
     assert places == [0, 3, 2, 1, 0, 3, 2, 1]
 
 
 def test_a_chunk_stays_together_and_the_next_begins_where_it_ended() -> None:
     world = World()
-    assert world.window.place(runs(6)) == [0, 0, 3, 3, 2, 1]
+    assert world.place(runs(6)) == [0, 0, 3, 3, 2, 1]
     world.now += 10.0
-    assert world.window.place(runs(2)) == [0, 3]
+    assert world.place(runs(2)) == [0, 3]
     world.now += 10.0
-    assert world.window.place(runs(3)) == [2, 1, 0]
+    assert world.place(runs(3)) == [2, 1, 0]
 
 
 def test_what_fills_the_window_goes_out_in_batches_as_large_as_a_partition_may_have() -> None:
     world = World()
-    assert set(world.window.place(runs(100))) == {0, 1, 2, 3}
+    assert set(world.place(runs(100))) == {0, 1, 2, 3}
     world = World()
     world.publish(*[0] * 60)
-    assert world.window.place(runs(40)) == [3] * 20 + [2] * 20
+    assert world.place(runs(40)) == [3] * 20 + [2] * 20
 
 
 def test_a_large_window_opens_no_further_than_the_pool_keeps_pace() -> None:
@@ -94,13 +99,13 @@ def test_a_large_window_opens_no_further_than_the_pool_keeps_pace() -> None:
     assert world.window.free() == {"default": 2_000}
     consumer = world.bus.consumer(GROUP, [P2])
     for _ in range(20):  # 2,000 in a tenth of a second, again and again
-        world.publish(*world.window.place(runs(2_000)))
+        world.publish(*world.place(runs(2_000)))
         consumer.commit(consumer.poll(2_000, 1.0))
         world.now += 0.1
         world.window.free()
     assert 9_900 <= world.window.free()["default"] <= 10_000
 
-    world.publish(*world.window.place(runs(10)))  # and these take their time
+    world.publish(*world.place(runs(10)))  # and these take their time
     world.ticks(2.0)
     assert world.window.free() == {"default": 1_990}
 
@@ -108,14 +113,14 @@ def test_a_large_window_opens_no_further_than_the_pool_keeps_pace() -> None:
 def test_runs_that_are_quick_go_out_in_larger_batches() -> None:
     world = World(default=2_000)
     consumer = world.bus.consumer(GROUP, [P2])
-    first = world.window.place(runs(2_000))
+    first = world.place(runs(2_000))
     for _ in range(20):
         world.now += 0.1
         world.window.free()
-        world.publish(*world.window.place(runs(2_000)))
+        world.publish(*world.place(runs(2_000)))
         consumer.commit(consumer.poll(2_000, 1.0))
     world.now += 0.1
-    later = world.window.place(runs(2_000))
+    later = world.place(runs(2_000))
 
     assert sorted(first.count(n) for n in set(first)) == [500, 500, 500, 500]
     assert min(later.count(n) for n in set(later)) > 600
@@ -125,21 +130,21 @@ def test_where_many_are_due_at_once_batches_are_longer_and_few_stay_spread_out()
     world = World(default=10_000)
     consumer = world.bus.consumer(GROUP, [P2])
     for _ in range(20):  # 800 in a tenth of a second
-        world.publish(*world.window.place(runs(800)))
+        world.publish(*world.place(runs(800)))
         consumer.commit(consumer.poll(800, 1.0))
         world.now += 0.1
         world.window.free()
 
-    assert len(set(world.window.place(runs(790)))) == 2  # what it does in 50 ms each
+    assert len(set(world.place(runs(790)))) == 2  # what it does in 50 ms each
     world.now += 0.1
     world.window.free()
-    assert len(set(world.window.place(runs(2_000)))) == 2  # in 150 ms
+    assert len(set(world.place(runs(2_000)))) == 2  # in 150 ms
 
 
 def work_off(world: World, count: int, seconds: float) -> None:
     """So many runs go out at once, and are done after a while."""
     consumer = world.bus.consumer(GROUP, [P2])
-    world.publish(*world.window.place(runs(count)))
+    world.publish(*world.place(runs(count)))
     consumer.commit(consumer.poll(count, 1.0))
     consumer.close()
     world.now += seconds
@@ -148,11 +153,11 @@ def work_off(world: World, count: int, seconds: float) -> None:
 
 def test_what_is_due_every_minute_goes_out_in_batches_as_it_did_the_minute_before() -> None:
     world = World(default=10_000)
-    assert len(set(world.window.place(runs(1)))) == 1
+    assert len(set(world.place(runs(1)))) == 1
     world.now += 0.1
     work_off(world, 1_000, 0.2)
     world.ticks(60.0)
-    assert len(set(world.window.place(runs(1_000)))) == 3  # half of 5,000 a second, 150 ms each
+    assert len(set(world.place(runs(1_000)))) == 3  # half of 5,000 a second, 150 ms each
 
 
 def test_pace_is_counted_from_when_there_was_work_and_not_from_the_last_question() -> None:
@@ -167,7 +172,7 @@ def test_a_leader_begins_with_what_the_last_one_knew_of_the_pools() -> None:
     world = World(default=10_000)
     world.window.believe({"default": 2_000.0, "gone": 1.0})
     assert world.window.paces() == {"default": 2_000.0}
-    assert len(set(world.window.place(runs(1_000)))) == 4
+    assert len(set(world.place(runs(1_000)))) == 4
     world.window.believe({"default": 10.0})
     assert world.window.paces()["default"] > 10.0
 
@@ -175,7 +180,7 @@ def test_a_leader_begins_with_what_the_last_one_knew_of_the_pools() -> None:
 def test_a_look_is_worth_while_soon_after_work_has_begun_and_then_ever_later() -> None:
     world = World()
     assert world.window.look_in() == math.inf
-    world.publish(*world.window.place(runs(1)))
+    world.publish(*world.place(runs(1)))
     looks: list[float] = []
     while len(looks) < 4:
         looks.append(world.window.look_in())
@@ -186,7 +191,7 @@ def test_a_look_is_worth_while_soon_after_work_has_begun_and_then_ever_later() -
 
 def test_a_bus_that_is_away_is_no_reason_to_look() -> None:
     world = World()
-    world.publish(*world.window.place(runs(1)))
+    world.publish(*world.place(runs(1)))
     world.bus.away = True
     world.now += 0.1
     world.window.free()
@@ -196,13 +201,13 @@ def test_a_bus_that_is_away_is_no_reason_to_look() -> None:
 def test_each_class_and_pool_has_partitions_of_its_own() -> None:
     world = World(default=100, tasks=100)
     some = [*runs(1, priority=1), *runs(1, priority=9), *runs(1, "tasks"), *runs(2, priority=1)]
-    assert world.window.place(some) == [0, 0, 0, 3, 2]
+    assert world.place(some) == [0, 0, 0, 3, 2]
 
 
 def test_a_partition_with_something_unfinished_is_left_alone_while_others_are_idle() -> None:
     world = World()
     world.publish(0, 2)
-    assert set(world.window.place(runs(50))) == {1, 3}
+    assert set(world.place(runs(50))) == {1, 3}
 
 
 def test_what_lambdas_mappings_have_done_is_asked_of_each_ones_own_group() -> None:
@@ -219,10 +224,37 @@ def test_what_lambdas_mappings_have_done_is_asked_of_each_ones_own_group() -> No
     assert len(set(of_default)) == 4
 
 
+def test_a_large_window_keeps_places_for_who_asks_for_little() -> None:
+    world = World(default=2_000)
+    assert world.window.free() == {"default": 1_990}
+    assert world.window.kept() == {"default": 10}
+    world.place(runs(1_990))
+    assert (world.window.free(), world.window.kept()) == ({"default": 0}, {"default": 10})
+    world.place(runs(4))
+    assert (world.window.free(), world.window.kept()) == ({"default": 0}, {"default": 6})
+    world.place(runs(20))
+    assert (world.window.free(), world.window.kept()) == ({"default": 0}, {"default": 0})
+    assert World(default=100).window.kept() == {"default": 0}
+
+
+def test_a_flood_leaves_a_partition_in_ten_to_who_asks_for_little() -> None:
+    world = World()
+    world.bus.ensure_topics(job_runs_topics("wide", 20))
+    window = Window(world.bus, {"wide": 10_000}, steady=lambda: world.now)
+    window.free()
+    flood = set(window.place(runs(2_000, "wide")))
+    assert len(flood) == 18
+    assert set(window.place(runs(500, "wide"))) <= flood
+    other = Ready(uuid4(), 0, 5, "wide", "other")
+    *others, mine = window.place([*runs(500, "wide"), other])
+    assert set(others) <= flood
+    assert mine not in flood
+
+
 def test_what_was_sent_counts_until_the_bus_is_asked_again() -> None:
     world = World()
     assert world.window.free() == {"default": 100}
-    world.window.place(runs(60))
+    world.place(runs(60))
     assert world.window.free() == {"default": 40}
     world.publish(*[0] * 10)
     world.now += 0.1
@@ -231,7 +263,7 @@ def test_what_was_sent_counts_until_the_bus_is_asked_again() -> None:
 
 def test_a_full_pool_has_no_room_and_another_one_does() -> None:
     world = World(default=10, tasks=5)
-    world.window.place(runs(12))
+    world.place(runs(12))
     assert world.window.free() == {"default": 0, "tasks": 5}
 
 
@@ -245,7 +277,7 @@ def test_a_pool_at_work_is_asked_for_ten_times_a_second_until_it_is_done() -> No
     world = World()
     consumer = world.bus.consumer(GROUP, [P2])
     world.window.free()
-    world.publish(*world.window.place(runs(1)))
+    world.publish(*world.place(runs(1)))
     assert 8 <= world.ticks(1.0) <= 10
     consumer.commit(consumer.poll(10, 1.0))
     assert world.ticks(4.0) <= 1
@@ -255,7 +287,7 @@ def test_only_the_pool_that_works_is_asked_for() -> None:
     world = World(default=10, tasks=10)
     world.window.free()
     world.bus.asked.clear()
-    world.window.place(runs(1))
+    world.place(runs(1))
     world.publish(0)
     world.ticks(1.0)
     assert set(world.bus.asked) == {GROUP}
@@ -268,7 +300,7 @@ def test_a_bus_that_is_away_changes_nothing_that_is_known() -> None:
     world.bus.away = True
     assert world.ticks(1.0) <= 2  # it may take its time to say that it is away
     assert world.window.free() == {"default": 97}
-    assert set(world.window.place(runs(8))) == {2, 3}
+    assert set(world.place(runs(8))) == {2, 3}
     world.bus.away = False
     world.now += 1.0
     assert world.window.free() == {"default": 97}
@@ -289,7 +321,7 @@ def test_a_bus_that_is_away_is_asked_for_one_pool_and_not_for_all() -> None:
 def test_while_the_bus_has_never_answered_keys_decide_and_runs_count() -> None:
     world = World()
     world.bus.away = True
-    assert world.window.place(runs(3)) == [None, None, None]
+    assert world.place(runs(3)) == [None, None, None]
     assert world.window.free() == {"default": 97}
     world.bus.away = False
     world.publish(None)

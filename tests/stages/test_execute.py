@@ -9,6 +9,7 @@ import pytest
 from lamplighter.contracts.messages import JobEventType
 from lamplighter.domain.errors import LedgerUnavailable
 from lamplighter.domain.job import Job
+from lamplighter.domain.ordering import LITTLE
 from lamplighter.domain.policy import ScheduleType, Upstream
 from lamplighter.domain.run import Submission, Verdict
 from lamplighter.domain.schedule import Schedule
@@ -48,6 +49,20 @@ def test_a_worker_that_is_past_saving_claims_nothing_and_waits_for_nothing() -> 
 
     assert (executed.claimed, executed.left) == (0, messages)
     assert place.ledger.claims == []
+
+
+def test_a_single_run_does_not_wait_until_large_batches_are_claimed() -> None:
+    place = Workplace(places=100)
+    place.does("good", nothing, quick=True)
+    large, single = place.due("good", LITTLE + 1), place.due("good")
+
+    with place.crowd:  # another large batch is just being claimed
+        waiting = threading.Thread(target=place.executor.execute, args=[large])
+        waiting.start()
+        assert place.executor.execute(single).claimed == 1
+        assert place.ledger.claims == [1]
+    waiting.join(PATIENCE)
+    assert place.ledger.claims == [1, LITTLE + 1]
 
 
 def test_no_more_is_claimed_than_can_start_now() -> None:

@@ -121,3 +121,29 @@ def test_where_all_are_stuck_the_least_loaded_get_the_runs() -> None:
 
 def test_before_the_first_answer_there_is_none_to_choose() -> None:
     assert Partitions().take(3) == []
+
+
+def test_who_asks_for_much_leaves_quiet_ones_to_the_others() -> None:
+    partitions = known(*[0] * 20)
+    much = set(partitions.take(100, is_little=False))
+    assert len(much) == 18
+    little = set(partitions.take(2))
+    assert len(little) == 2
+    assert not little & much
+    assert set(partitions.take(100, is_little=False)) == much
+    assert set(partitions.take(2)) == little
+
+
+def test_quiet_ones_are_not_left_where_all_others_are_stuck() -> None:
+    lags = [5] * 20
+    partitions = known(*lags)
+    quiet = set(range(20)) - set(partitions.take(100, is_little=False))
+    partitions.learn([4 if number in quiet else 11 for number in range(20)])
+    assert set(partitions.take(10, is_little=False)) <= quiet
+
+
+def test_who_asks_for_little_is_not_kept_where_the_quiet_ones_are_stuck() -> None:
+    partitions = known(*[5] * 20)
+    much = set(partitions.take(100, is_little=False))
+    partitions.learn([4 if number in much else 5 for number in range(20)])
+    assert set(partitions.take(3)) <= much

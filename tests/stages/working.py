@@ -1,5 +1,6 @@
 """A worker over a ledger and a bus in memory that can be taken away, and targets made by hand."""
 
+import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
@@ -113,6 +114,7 @@ class Workplace:
         self.nap: Callable[[float], None] = lambda _: None
         self.now: Callable[[], datetime] = self.ledger.now
         self.doubts = Doubts()
+        self.crowd = threading.Semaphore()
         self.executor = Executor(self.runner, self.work)
 
     def work(self) -> Work:
@@ -124,6 +126,7 @@ class Workplace:
             worker_id="worker",
             now=self.now,
             doubts=self.doubts,
+            crowd=self.crowd,
         )
 
     def does(self, name: str, act: Act, *, quick: bool = False) -> None:

@@ -67,16 +67,17 @@ class Alike(RuleBasedStateMachine):
 
     @rule(
         later=st.sampled_from([-1, 0, 0.001, 1, 60]),
-        x=st.integers(-1, 5),
-        y=st.integers(0, 20) | st.none(),
+        free=st.fixed_dictionaries({"x": st.integers(-1, 5)}, optional={"y": st.integers(0, 20)}),
         limit=st.integers(1, 20),
+        kept=st.dictionaries(st.sampled_from("xy"), st.integers(0, 12)),
         late=st.sampled_from([0, 0, 0, 1]),
     )
-    def tick(self, later: float, x: int, y: int | None, limit: int, late: int) -> None:
+    def tick(
+        self, later: float, free: dict[str, int], limit: int, kept: dict[str, int], late: int
+    ) -> None:
         self.seconds += later
-        free = {"x": x} if y is None else {"y": y, "x": x}
         epoch, now = self.epoch - late, at(self.seconds)
-        ticked = self.both(lambda queue: queue.tick(epoch, now, free, limit))
+        ticked = self.both(lambda queue: queue.tick(epoch, now, free, limit, kept))
         self.popped += getattr(ticked, "runs", [])
 
     @rule(data=st.data(), late=st.sampled_from([0, 0, 0, 1]))

@@ -5,6 +5,7 @@ from collections import Counter
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lamplighter.domain.ordering import LITTLE
 from lamplighter.domain.policy import JobClass
 from lamplighter.ports.queue import Queue
 from tests.adapters.queue.builders import NOON, POOL, at, run
@@ -37,6 +38,48 @@ def test_a_flood_of_one_costs_another_one_turn_at_most(queue: Queue) -> None:
     assert set(_tenants(queue, 100)) == {"flood"}
     queue.add([run(0, tenant="small")])
     assert "small" in _tenants(queue, 2)
+
+
+def _kept(queue: Queue, kept: int, free: int = 0) -> list[str]:
+    ticked = queue.tick(1, at(0), {POOL: free}, 1000, {POOL: kept})
+    return [each.tenant for each in ticked.runs]
+
+
+@in_a_cluster_too
+def test_a_full_pool_has_places_kept_for_who_asks_for_little(queue: Queue) -> None:
+    queue.add([run(-60, tenant="flood") for _ in range(LITTLE + 1)])
+    queue.add([run(0, tenant="small", priority=priority) for priority in (5, 3)])
+    ticked = queue.tick(1, at(0), {POOL: 0}, 1000, {POOL: 50})
+    assert [(each.tenant, each.priority) for each in ticked.runs] == [("small", 3), ("small", 5)]
+    assert ticked.backlog
+    assert _kept(queue, 50) == []
+
+
+def test_no_more_places_are_kept_than_are_said_to_be(queue: Queue) -> None:
+    queue.add([run(0, tenant=tenant) for tenant in "aabbc"])
+    assert _kept(queue, 3) == ["a", "a", "c"]
+    assert _kept(queue, 1) == []
+    assert _kept(queue, 2) == ["b", "b"]
+
+
+def test_places_are_kept_in_every_class(queue: Queue) -> None:
+    queue.add([run(0, tenant="flood", priority=1) for _ in range(LITTLE + 1)])
+    queue.add([run(0, tenant="a", priority=9), run(0, tenant="flood", priority=9)])
+    assert sorted(_kept(queue, 50)) == ["a", "flood"]
+
+
+def test_what_is_kept_comes_after_what_is_free(queue: Queue) -> None:
+    queue.add([run(-60, tenant="flood") for _ in range(LITTLE + 9)])
+    assert _kept(queue, 5, free=1) == ["flood"]
+    queue.add([run(0, tenant=tenant) for tenant in "ab"])
+    assert _kept(queue, 5, free=2) == ["flood", "a", "b"]
+    assert _kept(queue, 0, free=1) == ["flood"]
+
+
+def test_who_asks_for_little_and_is_not_due_waits(queue: Queue) -> None:
+    queue.add([run(0, tenant="a"), run(60, tenant="a"), run(60, tenant="b")])
+    assert _kept(queue, 50) == ["a"]
+    assert queue.next_due() == at(60)
 
 
 def test_whoever_comes_later_queues_up_behind_the_others(queue: Queue) -> None:

@@ -19,6 +19,9 @@ PRIORITIES: Final = range(1, 11)
 # How a pool's places are divided while every class has something to run.
 DEFAULT_SHARES: Final = {JobClass.P1: 100, JobClass.P2: 50, JobClass.P3: 20, JobClass.P4: 10}
 _STRIDE: Final = 1_000_000
+# A tenant that has no more than this due in a class asks for little: a pool that is full has some
+# places kept for such, so that whoever floods it delays nobody else.
+LITTLE: Final = 10
 
 
 def priorities_of(job_class: JobClass) -> list[int]:
@@ -51,6 +54,17 @@ def take_turns(waiting: Sequence[int], places: int) -> list[int]:
             left[tenant] -= 1
         active = [tenant for tenant in active if left[tenant] > 0]
     return turns
+
+
+class Places(msgspec.Struct, frozen=True):
+    """Of a pool. Those that are kept are for tenants that ask for little, once no other is left."""
+
+    free: int
+    kept: int = 0
+
+    def less(self, taken: int) -> "Places":
+        beyond = max(0, taken - max(0, self.free))
+        return Places(max(0, self.free - taken), max(0, self.kept - beyond))
 
 
 class Passes(msgspec.Struct, frozen=True):

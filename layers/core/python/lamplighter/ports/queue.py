@@ -8,7 +8,7 @@ QueueUnavailable, and nothing else, when the store cannot be reached in time.
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 from uuid import UUID
 
 import msgspec
@@ -16,6 +16,8 @@ import msgspec
 from lamplighter.domain.errors import LamplighterError
 from lamplighter.domain.policy import JobClass
 from lamplighter.domain.run import Due
+
+NONE: Final[Mapping[str, int]] = {}
 
 
 class QueueUnavailable(LamplighterError):
@@ -95,13 +97,21 @@ class Loading(Protocol):
 
 
 class Ticks(Protocol):
-    def tick(self, epoch: int, now: datetime, free: Mapping[str, int], limit: int) -> Tick:
+    def tick(
+        self,
+        epoch: int,
+        now: datetime,
+        free: Mapping[str, int],
+        limit: int,
+        kept: Mapping[str, int] = NONE,
+    ) -> Tick:
         """Pop what is due, up to `free` runs per pool and `limit` in all, most urgent first.
 
         Classes divide a pool by their shares, tenants take turns within a class, and a tenant's
         runs go by aged score. What is popped is in flight until it is `published`. A pool that
-        `free` does not name has no place. After an answer that got lost on the way, the next
-        tick gives what was in it.
+        `free` does not name has no place. Where these are used up, up to `kept` more runs are
+        popped, of tenants that have no more than `LITTLE` due in a class: all of what is due. After
+        an answer that got lost on the way, the next tick gives what was in it.
         """
 
     def published(self, epoch: int, runs: Sequence[Ready]) -> None:

@@ -5,14 +5,20 @@ still pass it, and not in a topic. So each pool has a window, and what its group
 committed fills it: runs that lie in the topic, and those that an executor is busy with. A window
 that is large is opened only as far as the pool's pace fills it. A partition is handled by one
 executor at a time, so a run goes where nobody is busy and nothing waits.
+
+Whoever floods a pool must not delay the others: some places of a large window, and some partitions,
+are kept for tenants that ask for little.
 """
 
 import math
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from lamplighter.contracts.topics import JOB_EVENTS, job_runs, job_runs_topics, mapping_group
+from lamplighter.domain.ordering import LITTLE
 from lamplighter.domain.policy import JobClass
 from lamplighter.ports.bus import Bus, BusUnavailable, Place
 from lamplighter.ports.queue import Ready
@@ -28,6 +34,8 @@ _AHEAD_SECONDS: Final = 0.5
 _BATCH_SECONDS: Final = 0.05
 # Where that many are due at once, they wait anyway, and longer ones are cheaper still.
 _LONG_BATCH_SECONDS: Final = 0.15
+# One in so many places is kept for tenants that ask for little.
+_ONE_PLACE_IN: Final = 200
 # At rest, half of what is known of a pool's pace is forgotten in so long.
 _REST_SECONDS: Final = 60.0
 
@@ -51,6 +59,7 @@ class Window:
         self._at_rest = at_rest_seconds
         self._steady = steady
         self._ask_next = float("-inf")
+        self._lock = threading.Lock()
         self._pools = {
             name: _Pool(name, size, readers(name, mapped=name in mapped), steady())
             for name, size in windows.items()
@@ -58,9 +67,22 @@ class Window:
 
     def free(self) -> dict[str, int]:
         """Places left in each pool."""
+        self.look()
+        with self._lock:
+            return {name: max(0, pool.left()) for name, pool in self._pools.items()}
+
+    def look(self) -> None:
+        """Ask the bus what is still to be done, if that is not known well enough."""
         for pool in self._pools.values():
             self._look(pool)
-        return {name: max(0, pool.room() - pool.unfinished()) for name, pool in self._pools.items()}
+
+    def kept(self) -> dict[str, int]:
+        """Places beyond these, for tenants that ask for little. Nobody is asked, so any may."""
+        with self._lock:
+            return {
+                name: max(0, min(pool.kept, pool.kept + pool.left()))
+                for name, pool in self._pools.items()
+            }
 
     def paces(self) -> dict[str, float]:
         """What the pools have shown, for the next leader to begin with."""
@@ -86,10 +108,14 @@ class Window:
         for (name, job_class), numbers in _by_topic(runs).items():
             pool = self._pools.get(name)
             if pool:
-                self._look(pool)
-                chosen = pool.take(job_class, len(numbers), self._steady())
-                for number, partition in zip(numbers, chosen, strict=True):
-                    places[number] = partition
+                # Who asks for little first: an idle partition is worth more to them.
+                for is_little, those in _by_size(runs, numbers):
+                    with self._lock:
+                        chosen = pool.take(
+                            job_class, len(those), self._steady(), is_little=is_little
+                        )
+                    for number, partition in zip(those, chosen, strict=True):
+                        places[number] = partition
         return places
 
     def _look(self, pool: "_Pool") -> None:
@@ -103,14 +129,16 @@ class Window:
         except BusUnavailable:  # what was known still counts; publishing will say that it is away
             self._ask_next = self._steady() + _AWAY_SECONDS
         else:
-            pool.learn(lags, self._steady())
+            with self._lock:
+                pool.learn(lags, self._steady())
 
 
 class _Pool:
     def __init__(
         self, name: str, size: int, readers: Sequence[tuple[str, list[str]]], now: float
     ) -> None:
-        self.size = size
+        self.kept = size // _ONE_PLACE_IN
+        self.size = size - self.kept
         self.readers = readers
         self.topics = {job_class: job_runs(name, job_class) for job_class in JobClass}
         self.asked_at = float("-inf")
@@ -122,6 +150,10 @@ class _Pool:
     def room(self) -> int:
         """How many may be on the bus now."""
         return min(self.size, max(_ALWAYS, int(self.pace * _AHEAD_SECONDS)))
+
+    def left(self) -> int:
+        """Places; below 0 where who asks for little has got some beyond them."""
+        return self.room() - self.unfinished()
 
     def unfinished(self) -> int:
         return self._somewhere + sum(each.unfinished() for each in self._partitions.values())
@@ -148,11 +180,14 @@ class _Pool:
         """When it was last asked for, or, if that was later, had nothing to do."""
         return max(self.asked_at, self._busy_since)
 
-    def take(self, job_class: JobClass, runs: int, now: float) -> Sequence[int | None]:
+    def take(
+        self, job_class: JobClass, runs: int, now: float, *, is_little: bool
+    ) -> Sequence[int | None]:
         if not self.unfinished():
             self._busy_since = now
         partitions = self._partitions[job_class]
-        chosen = partitions.take(runs, self._together(runs, len(partitions)))
+        together = self._together(runs, len(partitions))
+        chosen = partitions.take(runs, together, is_little=is_little)
         if not chosen:
             self._somewhere += runs
         return chosen or [None] * runs
@@ -176,6 +211,15 @@ def _by_topic(runs: Sequence[Ready]) -> dict[tuple[str, JobClass], list[int]]:
     for number, run in enumerate(runs):
         numbers.setdefault((run.pool, run.job_class), []).append(number)
     return numbers
+
+
+def _by_size(runs: Sequence[Ready], numbers: Sequence[int]) -> list[tuple[bool, list[int]]]:
+    """The runs of tenants that have few of these, and the others; without what is empty."""
+    count = Counter(runs[number].tenant for number in numbers)
+    parts: dict[bool, list[int]] = {True: [], False: []}
+    for number in numbers:
+        parts[count[runs[number].tenant] <= LITTLE].append(number)
+    return [(is_little, part) for is_little, part in parts.items() if part]
 
 
 def executor_group(pool: str) -> str:

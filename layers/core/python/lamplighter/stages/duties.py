@@ -34,6 +34,7 @@ class Report(msgspec.Struct):
     loaded: int = 0
     woken: int = 0
     published: int = 0
+    let_through: int = 0  # beside a flood
     published_directly: int = 0  # past the queue, while that was away
     lost: int = 0
     overdue: int = 0

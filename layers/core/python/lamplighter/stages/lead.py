@@ -12,6 +12,7 @@ from lamplighter.ports.ledger import Agenda, Lease
 from lamplighter.ports.queue import QueueEmptied, QueueUnavailable, Tick
 from lamplighter.stages.direct import Direct
 from lamplighter.stages.duties import Duties, some
+from lamplighter.stages.express import Express
 from lamplighter.stages.housekeeping import Housekeeping
 from lamplighter.stages.load import Loader, load_awake
 from lamplighter.stages.plan import HORIZON, Page, plan
@@ -45,11 +46,12 @@ class Term:
         self._direct = Direct(post.ledger, post.bus, post.window)
         self._source: Loader | Direct | None = None
         self._housekeeping = Housekeeping(post, lease, self._loaded_to)
+        self._express = Express(post, lambda: self._lease, self._owe)
         self._is_owed = True  # something popped may have been left unpublished
 
     def serve(self) -> None:
         """Until time is over; LeaseLost or StaleEpoch where somebody else leads before that."""
-        with self._housekeeping:
+        with self._housekeeping, self._express:
             while self._post.left() > 0:
                 try:
                     self._serve_directly() if self._post.sleeper.outage.lasts else self._serve()
@@ -66,6 +68,7 @@ class Term:
 
     def close(self) -> None:
         self._housekeeping.join()
+        self._express.join()
 
     def _loaded_to(self) -> datetime | None:
         source = self._source
@@ -163,10 +166,11 @@ class Term:
             return self._duties.until("tick")
         try:
             if self._is_owed:
-                post.report.published += take_over(post.queue, post.bus, self._lease, post.window)
                 self._is_owed = False
+                post.report.published += take_over(post.queue, post.bus, self._lease, post.window)
             began = datetime.now(UTC)
-            turn = tick(post.queue, post.bus, self._lease, post.clock.now(), post.window)
+            now = post.clock.now()
+            turn = tick(post.queue, post.bus, self._lease, now, post.window, found=self._found)
         except _BUS_AWAY as error:
             self._lost_bus(error)
             return _FAR
@@ -176,6 +180,13 @@ class Term:
         pause = self._pause_after(turn)
         self._duties.hurry("tick", pause)
         return pause
+
+    def _found(self, turn: Tick) -> None:
+        """Before it is published, which may take a while."""
+        self._express.flood(lasts=turn.backlog or turn.more)
+
+    def _owe(self) -> None:
+        self._is_owed = True
 
     def _pause_after(self, turn: Tick) -> float:
         if turn.more and turn.runs:

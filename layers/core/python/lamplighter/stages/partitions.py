@@ -6,6 +6,8 @@ from typing import Final
 
 # Steps of this part of a circle come closest to dividing it evenly, however many they are.
 _GOLDEN: Final = 0.618
+# One in so many is quiet: who asks for much leaves it alone, so that nobody else waits behind that.
+_ONE_QUIET_IN: Final = 10
 
 
 class Partitions:
@@ -33,27 +35,34 @@ class Partitions:
     def __len__(self) -> int:
         return len(self._loads)
 
-    def take(self, runs: int, together: int = 1) -> list[int]:
+    def take(self, runs: int, together: int = 1, *, is_little: bool = True) -> list[int]:
         """Partitions for so many runs, each in a row as often as it gets one; [] if none is known.
 
         One that is idle, and where there is none, one that is not stuck: whoever is behind a run
         of a minute waits for it, however short the line. Among equals they take turns. No more of
-        them than it takes for each to get about `together` runs.
+        them than it takes for each to get about `together` runs. Who asks for much leaves some
+        partitions to the others.
         """
         if not self._loads:
             return []
-        best = sorted(self._best(), key=self._loads.__getitem__)[: math.ceil(runs / together)]
-        shares = spread(runs, {number: self._loads[number] for number in best})
+        best = sorted(self._best(is_little=is_little), key=self._loads.__getitem__)
+        shares = spread(
+            runs, {number: self._loads[number] for number in best[: -(-runs // together)]}
+        )
         for number, share in shares.items():
             self._loads[number] += share
         self._turn = self._order.index([*shares][-1]) + 1
         return [number for number, share in shares.items() for _ in range(share)]
 
-    def _best(self) -> list[int]:
+    def _best(self, *, is_little: bool) -> list[int]:
         turn = self._turn % len(self._order)
         line = self._order[turn:] + self._order[:turn]
-        idle = [number for number in line if not self._loads[number]]
-        return idle or [number for number in line if number not in self._stuck] or line
+        quiet = set(self._order[: len(self._order) // _ONE_QUIET_IN])
+        usual = line if is_little else [number for number in line if number not in quiet]
+        idle = [number for number in usual if not self._loads[number]]
+        moving = [number for number in usual if number not in self._stuck]
+        among_few = [number for number in moving if is_little and number in quiet]
+        return idle or among_few or moving or line
 
 
 def _far_apart(count: int) -> list[int]:

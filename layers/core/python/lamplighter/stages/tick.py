@@ -1,7 +1,7 @@
 """Tick: publish what is due, most urgent first, as far as there is room for it."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from lamplighter.contracts.messages import run_message
@@ -17,13 +17,22 @@ _log = logging.getLogger("lamplighter.watcher")
 _POPPED_AT_ONCE = 2_000
 
 
-def tick(queue: Queue, bus: Bus, lease: Lease, now: datetime, window: Window) -> Tick:
-    """One turn: pop up to the free places of each pool, and publish.
+def tick(  # noqa: PLR0913 - its parts, and who listens
+    queue: Queue,
+    bus: Bus,
+    lease: Lease,
+    now: datetime,
+    window: Window,
+    *,
+    found: Callable[[Tick], None] = lambda _: None,
+) -> Tick:
+    """One turn: pop up to the free places of each pool, and publish. `found` is told in between.
 
     Published first, forgotten second: a crash between the two sends twice, and the claim makes the
     second harmless; the other order would lose the run until the follow-up finds it.
     """
-    turn = queue.tick(lease.epoch, now, window.free(), _POPPED_AT_ONCE)
+    turn = queue.tick(lease.epoch, now, window.free(), _POPPED_AT_ONCE, window.kept())
+    found(turn)
     publish(queue, bus, lease, turn.runs, window)
     return turn
 
@@ -31,6 +40,7 @@ def tick(queue: Queue, bus: Bus, lease: Lease, now: datetime, window: Window) ->
 def take_over(queue: Queue, bus: Bus, lease: Lease, window: Window) -> int:
     """Publish again what an older leader popped and perhaps never sent."""
     left = queue.take_over(lease.epoch)
+    window.look()
     publish(queue, bus, lease, left, window)
     return len(left)
 

@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
@@ -12,6 +13,7 @@ import msgspec
 
 from lamplighter.contracts.messages import JobEvent, RunMessage, running
 from lamplighter.domain.errors import LedgerUnavailable
+from lamplighter.domain.ordering import LITTLE
 from lamplighter.domain.run import Claimed, Outcome, Refusal, Ticket
 from lamplighter.fail_points import FailPoint, fail_point
 from lamplighter.ports.ledger import Ledger
@@ -54,7 +56,11 @@ class Begun(msgspec.Struct, frozen=True):
 
 
 class Work:
-    """One thread claims and begins; the same one or another reports."""
+    """One thread claims and begins; the same one or another reports.
+
+    `crowd` is shared by all of a process: so many large batches are claimed at once. More would
+    only make each other wait, and a single run with them, which needs no leave.
+    """
 
     def __init__(  # noqa: PLR0913 - its parts, and each knob by its name
         self,
@@ -65,6 +71,7 @@ class Work:
         worker_id: str,
         now: Callable[[], datetime],
         doubts: Doubts,
+        crowd: threading.Semaphore | None = None,
         sleep: Callable[[float], None] = time.sleep,
         tracer: "Tracer | None" = None,
     ) -> None:
@@ -72,6 +79,7 @@ class Work:
         self._worker_id = worker_id
         self._now = now
         self._doubts = doubts
+        self._crowd = crowd or threading.Semaphore()
         self._sleep = sleep
         self._tracer = tracer
         self._shift = runner.shift()
@@ -110,7 +118,8 @@ class Work:
     ) -> Begun:
         began = datetime.now(UTC)
         try:
-            answer = self._ledger.claim(self._worker_id, claim_id, tickets)
+            with nullcontext() if len(tickets) <= LITTLE else self._crowd:
+                answer = self._ledger.claim(self._worker_id, claim_id, tickets)
         except LedgerUnavailable:
             self._doubts.add(claim_id, tickets)
             raise

@@ -1,7 +1,8 @@
 """For runs: what executor, worker and recorder work with."""
 
 import os
-from typing import TYPE_CHECKING, Any
+import threading
+from typing import TYPE_CHECKING, Any, Final
 
 from lamplighter.contracts.topics import all_topics
 from lamplighter.ports.bus import Consumer
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from lamplighter.adapters.targets.http.courier import CourierSender
     from lamplighter.adapters.targets.http.sending import DirectSender
     from lamplighter.stages.attend import Worker
+
+# Large ones, of one process. Lambda gives it a batch at a time anyway.
+_CLAIMS_AT_ONCE: Final = 2
 
 
 @once
@@ -95,6 +99,11 @@ def _doubts() -> Doubts:
     return Doubts()
 
 
+@once
+def _crowd() -> threading.Semaphore:
+    return threading.Semaphore(_CLAIMS_AT_ONCE)
+
+
 def work() -> Work:
     """Of one batch; its runs share the places of the process."""
     reporter = Reporter(ledger(), bus(), now=clock().now, recorder=recorder())
@@ -105,6 +114,7 @@ def work() -> Work:
         worker_id=process(),
         now=clock().now,
         doubts=_doubts(),
+        crowd=_crowd(),
         tracer=tracer(),
     )
 

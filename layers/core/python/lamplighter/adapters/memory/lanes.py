@@ -1,12 +1,12 @@
 """Lanes in memory: the runs of one class, pool and tenant, and the line that lanes stand in."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from uuid import UUID
 
 import msgspec
 
 from lamplighter.domain.ids import epoch_ms
-from lamplighter.domain.ordering import Passes, aged_score, share_out, take_turns
+from lamplighter.domain.ordering import LITTLE, Passes, aged_score, share_out, take_turns
 from lamplighter.domain.policy import JobClass
 from lamplighter.domain.run import Due
 
@@ -79,6 +79,23 @@ class Lanes:
             for job_class in JobClass
             for run in self._take_turns(pool, job_class, given[job_class], now)
         ]
+
+    def serve_small(self, pool: str, kept: int, now: int) -> list[Due]:
+        """All that is due of tenants of whom little is, in order of their turns."""
+        popped: list[Due] = []
+        for job_class in JobClass:
+            for lane in self._standing(pool, job_class):
+                due = self._urgent(lane, now)
+                if len(due) <= min(LITTLE, kept - len(popped)):
+                    popped += due
+                    self._pop(lane, due, now)
+        return popped
+
+    def _pop(self, lane: Lane, runs: Sequence[Due], now: int) -> None:
+        for run in runs:
+            self._take_out(lane, run)
+        self.now = max(self.now, now) if runs else self.now
+        self._leave_line(lane)
 
     def _take_turns(self, pool: str, job_class: JobClass, places: int, now: int) -> list[Due]:
         lanes = self._standing(pool, job_class)

@@ -1,6 +1,7 @@
 """The queue in memory: the same contract and order as Valkey's, for tests and simulations."""
 
 import threading
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from math import ceil
@@ -8,10 +9,10 @@ from uuid import UUID
 
 from lamplighter.adapters.memory.lanes import Lanes
 from lamplighter.domain.ids import epoch_ms, instant_of
-from lamplighter.domain.ordering import DEFAULT_SHARES, strides
+from lamplighter.domain.ordering import DEFAULT_SHARES, Places, strides
 from lamplighter.domain.policy import JobClass
 from lamplighter.domain.run import Due
-from lamplighter.ports.queue import Counts, Depth, QueueEmptied, Ready, StaleEpoch, Tick
+from lamplighter.ports.queue import NONE, Counts, Depth, QueueEmptied, Ready, StaleEpoch, Tick
 
 
 class MemoryQueue:
@@ -97,38 +98,55 @@ class MemoryQueue:
         with self._lock:
             return {run for run in run_ids if run in self._runs}
 
-    def tick(self, epoch: int, now: datetime, free: Mapping[str, int], limit: int) -> Tick:
+    def tick(
+        self,
+        epoch: int,
+        now: datetime,
+        free: Mapping[str, int],
+        limit: int,
+        kept: Mapping[str, int] = NONE,
+    ) -> Tick:
         with self._lock:
             self._guard(epoch)
             now_ms = max(epoch_ms(now), self._lanes.now)
             if self._lanes.join_line(now_ms):
                 self._lanes.now = now_ms
-            popped, more = self._serve(now_ms, dict(free), limit)
+            places = {pool: Places(each, kept.get(pool, 0)) for pool, each in free.items()}
+            popped, more = self._serve(now_ms, places, limit)
             runs = [_ready(run) for run in popped]
             self._in_flight.update(runs)
             backlog = any(self._lanes.in_line(pool) for pool in free)
             return Tick(runs, more, backlog, self.next_due())
 
-    def _serve(self, now_ms: int, free: dict[str, int], limit: int) -> tuple[list[Due], bool]:
+    def _serve(self, now_ms: int, places: dict[str, Places], limit: int) -> tuple[list[Due], bool]:
         """Round by round: what one pool leaves of the limit, another may still need."""
-        popped, more = self._serve_round(now_ms, free, limit)
+        popped, more = self._serve_round(now_ms, places, limit)
         if not popped or not more or len(popped) >= limit:
             return popped, more
-        for run in popped:
-            free[run.pool] -= 1
-        others, more = self._serve(now_ms, free, limit - len(popped))
+        for pool, taken in Counter(run.pool for run in popped).items():
+            places[pool] = places[pool].less(taken)
+        others, more = self._serve(now_ms, places, limit - len(popped))
         return popped + others, more
 
-    def _serve_round(self, now_ms: int, free: dict[str, int], limit: int) -> tuple[list[Due], bool]:
+    def _serve_round(
+        self, now_ms: int, places: dict[str, Places], limit: int
+    ) -> tuple[list[Due], bool]:
         popped: list[Due] = []
         more = False
-        for turn, (pool, given) in enumerate(free.items()):
-            fair = ceil((limit - len(popped)) / (len(free) - turn))
-            places = min(max(0, given), fair)
-            if places and self._lanes.in_line(pool):
-                popped += self._lanes.serve(pool, places, now_ms, self._strides)
-            more = more or (places < given and self._lanes.in_line(pool) > 0)
+        for turn, (pool, left) in enumerate(places.items()):
+            fair = ceil((limit - len(popped)) / (len(places) - turn))
+            popped += self._serve_pool(now_ms, pool, left, fair)
+            more = more or (fair < left.free and self._lanes.in_line(pool) > 0)
         return popped, more
+
+    def _serve_pool(self, now_ms: int, pool: str, left: Places, limit: int) -> list[Due]:
+        places = min(max(0, left.free), limit)
+        popped: list[Due] = []
+        if places and self._lanes.in_line(pool):
+            popped += self._lanes.serve(pool, places, now_ms, self._strides)
+        if left.free <= limit:
+            popped += self._lanes.serve_small(pool, min(left.kept, limit - places), now_ms)
+        return popped
 
     def published(self, epoch: int, runs: Sequence[Ready]) -> None:
         if not runs:

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import msgspec
 
-from lamplighter.domain.ordering import LEVEL_MS, OVERDUE_MS, PRIORITIES, RISE_MS
+from lamplighter.domain.ordering import LEVEL_MS, LITTLE, OVERDUE_MS, PRIORITIES, RISE_MS
 from lamplighter.domain.policy import JobClass
 
 _WITH = re.compile(r"^-- with: (.+)$", re.MULTILINE)
@@ -17,6 +17,7 @@ _CLASSES = ", ".join(str(JobClass.of(priority).value) for priority in PRIORITIES
 _FACTS = f"""\
 local CLASS_OF = {{ {_CLASSES} }}
 local LEVEL_MS, OVERDUE_MS, RISE_MS = {LEVEL_MS}, {OVERDUE_MS}, {RISE_MS}
+local LITTLE = {LITTLE}
 """
 
 

@@ -14,7 +14,8 @@ from lamplighter.adapters.valkey.codec import (
 )
 from lamplighter.adapters.valkey.scripts import script
 from lamplighter.domain.ids import epoch_ms, instant_of
-from lamplighter.ports.queue import QueueUnavailable, Ready, Tick
+from lamplighter.domain.ordering import Places
+from lamplighter.ports.queue import NONE, QueueUnavailable, Ready, Tick
 
 
 class ValkeyTicks:
@@ -22,34 +23,44 @@ class ValkeyTicks:
     _strides: Sequence[int]
     _lost_an_answer: bool
 
-    def tick(self, epoch: int, now: datetime, free: Mapping[str, int], limit: int) -> Tick:
+    def tick(
+        self,
+        epoch: int,
+        now: datetime,
+        free: Mapping[str, int],
+        limit: int,
+        kept: Mapping[str, int] = NONE,
+    ) -> Tick:
         if self._lost_an_answer:
             return self._found_again(epoch, now)
+        places = {pool: Places(each, kept.get(pool, 0)) for pool, each in free.items()}
         try:
-            return self._tick(epoch, now, dict(free), limit)
+            return self._tick(epoch, now, places, limit)
         except QueueUnavailable:
             # It may have popped runs before the answer was lost. They are in flight, and the
             # next tick asks for them; without that they would wait for the ledger's second look.
             self._lost_an_answer = True
             raise
 
-    def _tick(self, epoch: int, now: datetime, free: dict[str, int], limit: int) -> Tick:
+    def _tick(self, epoch: int, now: datetime, places: dict[str, Places], limit: int) -> Tick:
         """In chunks, each of them one script, until nothing is left or the limit is reached."""
         runs: list[Ready] = []
         while True:
             chunk = min(CHUNK, limit - len(runs))
-            ticked = self._tick_chunk(epoch, now, free, chunk)
+            ticked = self._tick_chunk(epoch, now, places, chunk)
             runs += ticked.runs
             # A chunk without runs has let others join the line. The caller decides to go on.
             if not ticked.more or not ticked.runs or len(runs) >= limit:
                 return Tick(runs, ticked.more, ticked.backlog, ticked.next_due)
             for pool, taken in Counter(run.pool for run in ticked.runs).items():
-                free[pool] -= taken
+                places[pool] = places[pool].less(taken)
 
-    def _tick_chunk(self, epoch: int, now: datetime, free: Mapping[str, int], chunk: int) -> Tick:
+    def _tick_chunk(
+        self, epoch: int, now: datetime, places: Mapping[str, Places], chunk: int
+    ) -> Tick:
         pools: list[Argument] = []
-        for pool, places in free.items():
-            pools += [quoted(pool), max(0, places)]
+        for pool, left in places.items():
+            pools += [quoted(pool), max(0, left.free), left.kept]
         arguments = [epoch, epoch_ms(now), CHUNK, LANES, chunk, *self._strides, *pools]
         is_cut, is_short, due, bodies, packed = self._client.run_once(script("tick"), arguments)
         next_due = None if due is None else instant_of(int(due))

@@ -1,5 +1,15 @@
 -- take_turns: pop runs of one class and pool; the tenants by turns, a tenant's runs by aged score.
 
+-- How many runs of a lane are due. Remembers it for each job_queue.
+local function count_due(lane, now)
+    local depth = 0
+    for _, queue in ipairs(lane.queues) do
+        queue.depth = redis.call('ZCOUNT', queue.key, '-inf', queue.priority * LEVEL_MS + now)
+        depth = depth + queue.depth
+    end
+    return depth
+end
+
 -- The tenants of a class in order of their turns, as many as there are places, with the number of
 -- their runs that are due. Where there are no fewer tenants than places, one run each will do.
 local function line_up(class, pool, places, now)
@@ -9,13 +19,8 @@ local function line_up(class, pool, places, now)
     for n, tenant in ipairs(line.tenants) do
         local depth = 1
         if #line.tenants < places then
-            depth = 0
             line.lanes[n] = lane(class, pool, tenant)
-            for _, queue in ipairs(line.lanes[n].queues) do
-                local bound = queue.priority * LEVEL_MS + now
-                queue.depth = redis.call('ZCOUNT', queue.key, '-inf', bound)
-                depth = depth + queue.depth
-            end
+            depth = count_due(line.lanes[n], now)
         end
         line.depths[n] = depth
         line.in_all = line.in_all + depth
@@ -154,4 +159,21 @@ local function take_turns(line, places, now, popped)
     end
     -- XX: a lane that has nothing due has left. The others queue up behind the last one.
     redis.call('ZADD', line.key, 'XX', unpack(again))
+end
+
+-- All that is due of tenants of whom little is, in order of their turns. Returns how many runs.
+local function take_little(class, pool, kept, most_lanes, now, popped)
+    local taken = 0
+    local tenants = redis.call('ZRANGE', TURNS .. ':' .. class .. ':' .. pool, 0, most_lanes - 1)
+    for _, tenant in ipairs(tenants) do
+        local small = lane(class, pool, tenant)
+        local due = count_due(small, now)
+        if due <= math.min(LITTLE, kept - taken) then
+            for _, part in ipairs(merge(small, due, now)) do
+                popped[#popped + 1] = part
+            end
+            taken = taken + due
+        end
+    end
+    return taken
 end

@@ -1,7 +1,8 @@
 -- tick: let what is due join the line, then pop up to the free places of each pool.
 -- with: keys, guard, lanes, join_line, share_out, take_turns
 -- ARGV    epoch, now in ms, most lanes to join, most lanes to serve, most runs to pop,
---         the strides of P1 … P4, then pairs of a pool and its free places
+--         the strides of P1 … P4, then threes: a pool, its free places, and those beyond them
+--         that are kept for tenants of whom little is due
 -- returns 1 if the limits cut it short; 1 if runs are left without a place; when the next lane
 --         is due, or nothing; bodies; the runs as one string, most urgent first, 18 bytes each:
 --         the number of its body, counted from 0, and its run id
@@ -39,17 +40,31 @@ local function serve(pool, places)
     end
 end
 
-for i = 10, #ARGV, 2 do
-    local pool, free, pools_left = ARGV[i], tonumber(ARGV[i + 1]), (#ARGV - i + 1) / 2
+-- Only where the free places are used up: until then everybody gets a turn.
+local function serve_small(pool, kept, most_lanes)
+    for class = 1, #strides do
+        kept = kept - take_little(class, pool, kept, most_lanes, now, popped)
+    end
+end
+
+for i = 10, #ARGV, 3 do
+    local pool, free, pools_left = ARGV[i], tonumber(ARGV[i + 1]), (#ARGV - i + 1) / 3
     -- What is left is divided over the pools that are left: none of them can use up a limit.
-    local places = math.min(free, math.ceil(places_left / pools_left))
+    local most = math.ceil(places_left / pools_left)
+    local places = math.min(free, most)
     local most_lanes = math.ceil(lanes_left / pools_left)
     local lanes, before = lanes_in_line(pool), #popped
     if lanes > most_lanes then
         places = math.min(places, most_lanes)
     end
-    if lanes > 0 and places > 0 then
-        serve(pool, places)
+    local kept = places == free and math.min(ARGV[i + 2], most - places) or 0
+    if lanes > 0 and places + kept > 0 then
+        if places > 0 then
+            serve(pool, places)
+        end
+        if kept > 0 then
+            serve_small(pool, kept, most_lanes)
+        end
         places_left = places_left - (#popped - before) / 2
         lanes_left = lanes_left - math.min(lanes, most_lanes)
         lanes = lanes_in_line(pool)
